@@ -1,0 +1,100 @@
+"""What a target is: a class that makes an executable from a system of equations.
+
+A backend is registered under the entry point group `convdsl.backends`; those that ship use the same
+door. `compile` is called once for each combination of known sizes and absent inputs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from convdsl.ir.equation import System, Tensor
+from convdsl.passes.pipeline import Trace
+from convdsl.passes.plan import Algorithm
+
+Array = npt.NDArray[Any]
+NUMPY_TYPES: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "i32": np.dtype(np.int32),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to compile: a system with its parameters (and perhaps sizes) as numbers.
+
+    `limits` is a profile name; `algorithm` forces one where it is possible (None: choose).
+    """
+
+    system: System
+    accuracy: str = "standard"
+    limits: str = "webgpu"
+    algorithm: Algorithm | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a compiled kernel does, and why.
+
+    `temporary_bytes`, `flops` (counting a multiply-add as two), `bytes_moved` (inputs and output once)
+    and `dispatches` are None while sizes are unknown. `tiles` is empty where nothing is tiled.
+    """
+
+    algorithm: str
+    reason: str
+    tiles: str
+    temporary_bytes: int | None
+    flops: int | None
+    bytes_moved: int | None
+    dispatches: int | None
+    equations: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        names = ("algorithm", "reason", "tiles", "temporary_bytes", "flops", "bytes_moved", "dispatches")
+        return {n: getattr(self, n) for n in names} | {"equations": dict(self.equations)}
+
+
+class Executable(ABC):
+    """A compiled variant: text, plan, and a way to run it."""
+
+    plan: Plan
+    source: str
+    trace: Trace
+
+    @abstractmethod
+    def files(self) -> dict[str, str]:
+        """The generated files by name, the manifest excluded."""
+
+    @abstractmethod
+    def manifest(self) -> dict[str, object]:
+        """JSON-able facts that a runner of the files needs."""
+
+    @abstractmethod
+    def run(
+        self, arrays: Mapping[str, Any], sizes: Mapping[str, int], out: Array | None
+    ) -> Array:
+        """Run on checked arrays (and what `prepare` returned), into `out` when it is given."""
+
+    def prepare(self, name: str, array: Array) -> Any:
+        """A bound constant in the form that `run` takes it."""
+        return array
+
+
+class Backend(ABC):
+    """A target of the compiler."""
+
+    name: str
+
+    @abstractmethod
+    def compile(self, request: Request) -> Executable:
+        """Lower and emit; CdslError where the program cannot be had within the limits."""
+
+
+def user_shape(tensor: Tensor) -> tuple[int, ...]:
+    """The numbers of a tensor's axes; all sizes must be known."""
+    return tuple(int(e.evaluate({})) for e in tensor.shape)

@@ -1,0 +1,153 @@
+"""The NumPy emitter: a loop program as the text of a Python module.
+
+Nests of `slice` and `gemm.*` loops become single NumPy statements (`nest`, `gemm`); all other loops
+become Python loops, and so does as much of a nest as has no NumPy form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from convdsl.backends.numpy import code
+from convdsl.backends.numpy.access import NotVector
+from convdsl.backends.numpy.code import Blank, Comment, Item
+from convdsl.backends.numpy.fuse import Chain, chain, fills, simplify
+from convdsl.backends.numpy.gemm import NotGemm, matmul
+from convdsl.backends.numpy.header import allocate, module_text
+from convdsl.backends.numpy.integers import condition
+from convdsl.backends.numpy.module import NumpyModule
+from convdsl.backends.numpy.nest import elementwise, make_nest
+from convdsl.backends.numpy.scope import Scope
+from convdsl.ir.expr import Var, ge
+from convdsl.ir.loop import For, If, Kernel, Let, LoopProgram, Stmt, Store
+
+
+def emit_module(
+    program: LoopProgram, axes: Mapping[str, tuple[int, ...]] | None = None, *, title: str = ""
+) -> NumpyModule:
+    """The module of a program.
+
+    `axes` gives for each input and the output how many of the buffer's dims make up each axis of the
+    user's array (left out: one each). `title` is put into the docstring.
+    """
+    return module_text(*_emit(program, axes or {}), title)
+
+
+def _emit(program: LoopProgram, axes: Mapping[str, tuple[int, ...]]) -> tuple[Scope, list[Item]]:
+    scope = Scope(program, axes)
+    items: list[Item] = []
+    for kernel in program.kernels:
+        items += [Blank(), Comment(kernel.comment or kernel.name), *_kernel(kernel, scope)]
+    return scope, items
+
+
+def _kernel(kernel: Kernel, scope: Scope) -> list[Item]:
+    for buffer in kernel.locals:
+        scope.add_local(buffer)
+    body = _body(kernel.body, scope)
+    return [*allocate(kernel.locals, scope), *body]
+
+
+def _body(body: tuple[Stmt, ...], scope: Scope) -> list[Item]:
+    out: list[Item] = []
+    at = 0
+    while at < len(body):
+        fused = _pair(body[at], body[at + 1], scope) if at + 1 < len(body) else None
+        if fused is not None:
+            out += fused
+            at += 2
+        else:
+            out += _statement(body[at], scope)
+            at += 1
+    return out
+
+
+def _pair(first: Stmt, second: Stmt, scope: Scope) -> list[Item] | None:
+    """A fill with the identity and an accumulation over the same region, as one statement."""
+    start, rest = chain(first), chain(second)
+    if start is None or rest is None or not rest.vars:
+        return None
+    start, rest = simplify(start, scope.facts), simplify(rest, scope.facts)
+    if not fills(start, rest, scope.facts):
+        return None
+    try:
+        return _vector(rest, scope, start)
+    except NotVector:
+        return None
+
+
+def _statement(stmt: Stmt, scope: Scope) -> list[Item]:
+    found = chain(stmt)
+    if found is not None:
+        return _chain(simplify(found, scope.facts), scope)
+    facts = scope.facts
+    match stmt:
+        case For(var, _, body):
+            return _loop(var, scope, lambda: _body(body, scope))
+        case Let(name, value, body):
+            with facts.scope():
+                facts.let(name, value)
+                target = code.name(scope.identifier(name))
+                return [code.assign(target, scope.integer(value)), *_body(body, scope)]
+        case If(conditions, body):
+            tests = [condition(p, lambda n: code.name(scope.identifier(n))) for p in conditions]
+            with facts.scope():
+                for p in conditions:
+                    facts.assume(p)
+                return [code.when(code.both(tests), _body(body, scope))] if tests else _body(body, scope)
+        case Store():
+            raise NotImplementedError
+
+
+def _loop(var: Var, scope: Scope, inner: object) -> list[Item]:
+    """A Python loop around what `inner()` emits."""
+    assert callable(inner)
+    low = None if scope.facts.expand(var.low).as_int() == 0 else scope.integer(var.low)
+    high = scope.integer(var.high)
+    with scope.facts.scope():
+        scope.facts.enter(var)
+        scope.host_depth += 1
+        body = inner()
+        scope.host_depth -= 1
+    return [code.loop(scope.identifier(var.name), low, high, body)]
+
+
+def _chain(found: Chain, scope: Scope) -> list[Item]:
+    """A nest: one statement if there is one, else a Python loop around a smaller nest."""
+    try:
+        return _vector(found, scope)
+    except NotVector as reason:
+        var = _peel(found, reason.names, scope)
+    rest = Chain(tuple(v for v in found.vars if v[0].name != var.name), found.store)
+    return _loop(var, scope, lambda: _chain(simplify(rest, scope.facts), scope))
+
+
+def _peel(found: Chain, names: frozenset[str], scope: Scope) -> Var:
+    """The variable to loop over: the outermost one, or for a reduction a short one of `names`."""
+    variables = [v for v, _ in found.vars]
+    own = {v.name for v in variables}
+    fits = [v for v in variables if v.name in names and not (v.low.free | v.high.free) & own]
+    if found.store.accumulate is None or not fits:
+        return variables[0]
+    return min(fits, key=lambda v: scope.facts.guess(v.extent))
+
+
+def _vector(found: Chain, scope: Scope, fill: Chain | None = None) -> list[Item]:
+    """A nest as a NumPy statement. `fill`: the fill before it, to be made superfluous."""
+    levels = {v.name: level for v, level in found.vars}
+    nest = make_nest(scope, [v for v, _ in found.vars])
+    store, items = found.store, list[Item]()
+    if any(level.startswith("gemm") for level in levels.values()):
+        try:
+            items = matmul(nest, store, levels, fill is not None)
+        except NotGemm:
+            nest.guard.clear()
+    if not items:
+        items = elementwise(nest, store, fill is not None)
+    if not nest.guard:
+        return items
+    conditions = [ge(v.extent - 1) for v, _ in found.vars if v.name in nest.guard]
+    tests = [condition(p, lambda n: code.name(scope.identifier(n))) for p in conditions]
+    reduces = not nest.guard <= store.access.free
+    otherwise = _chain(fill, scope) if fill is not None and reduces else None
+    return [code.when(code.both(tests), items, otherwise)]

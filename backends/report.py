@@ -1,0 +1,77 @@
+"""The plan of a compiled variant, worked out from its equations and buffers."""
+
+from __future__ import annotations
+
+from math import prod
+
+from convdsl.backends.base import Plan
+from convdsl.ir.equation import Equation, Piece, System
+from convdsl.ir.expr import Reduce, walk
+from convdsl.ir.loop import LoopProgram
+from convdsl.passes.pipeline import Lowered
+from convdsl.passes.relation import linear
+
+_BYTES = {"f32": 4, "f16": 2, "i32": 4}
+
+
+def plan_of(lowered: Lowered, definition: System, dispatches: int | None) -> Plan:
+    """The plan; the algorithm shown is that of the equation with the most work."""
+    work = {q.tensor: _flops(q) for q in definition.equations}
+    chosen = [t for t in lowered.choices if t in work] or list(lowered.choices)
+    main = max(chosen, key=lambda t: work.get(t) or 0)
+    if not any(work.get(t) for t in chosen):
+        main = chosen[-1]
+    choice = lowered.choices[main]
+    total = [w for w in work.values() if w is not None]
+    known = not definition.sizes
+    return Plan(
+        algorithm=choice.algorithm,
+        reason=choice.reason,
+        tiles=next(iter(lowered.tiles.values()), ""),
+        temporary_bytes=_temporaries(lowered.program),
+        flops=sum(total) if known and len(total) == len(work) else None,
+        bytes_moved=_moved(definition) if known else None,
+        dispatches=dispatches,
+        equations={t: f"{c.algorithm}: {c.reason}" for t, c in lowered.choices.items()},
+    )
+
+
+def _temporaries(program: LoopProgram) -> int | None:
+    sizes = [
+        (b.elements * _BYTES[b.dtype]).as_int() for b in program.buffers if b.memory == "temp"
+    ]
+    known = [s for s in sizes if s is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _moved(system: System) -> int | None:
+    sizes = [(t.elements * _BYTES[t.dtype]).as_int() for t in system.tensors if t.role != "let"]
+    known = [s for s in sizes if s is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _flops(equation: Equation) -> int | None:
+    """Two for each term of each reduction: the nominal count, whatever the plan saves or wastes."""
+    count = 0
+    for piece in equation.pieces:
+        for e in walk(piece.value):
+            if isinstance(e, Reduce):
+                points = _points(e, piece)
+                if points is None:
+                    return None
+                count += 2 * points
+    return count
+
+
+def _points(reduction: Reduce, piece: Piece) -> int | None:
+    """Terms over all results: each equation determines its longest variable with coefficient 1."""
+    extents = {v.name: v.extent.as_int() for v in (*piece.vars, *reduction.vars)}
+    for pred in reduction.constraints:
+        form = linear(pred.index, extents)
+        if form is None:
+            continue
+        units = [n for n, c in form.coefficients.items() if abs(c) == 1]
+        if units:
+            del extents[max(units, key=lambda n: extents[n] or 0)]
+    known = [e for e in extents.values() if e is not None]
+    return prod(known) if len(known) == len(extents) else None

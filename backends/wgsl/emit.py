@@ -1,0 +1,190 @@
+"""A loop program as one WGSL module: header, sizes, buffers, helper functions, one entry point a kernel."""
+
+from __future__ import annotations
+
+from convdsl.backends.wgsl.checks import (
+    check_binding,
+    check_buffers,
+    check_storage,
+    check_workgroup,
+)
+from convdsl.backends.wgsl.functions import Helpers
+from convdsl.backends.wgsl.kernel import EntryPoint, entry_point
+from convdsl.backends.wgsl.memory import Place
+from convdsl.backends.wgsl.module import Binding, Limits, WgslKernel, WgslModule
+from convdsl.backends.wgsl.names import Names
+from convdsl.backends.wgsl.threads import thread_shape, workgroup_size
+from convdsl.backends.wgsl.usage import Usage, free_sizes, usage
+from convdsl.backends.wgsl.vectors import Form, forms
+from convdsl.ir.loop import Buffer, Kernel, LoopProgram
+
+_SCALAR = Form(vector=False, named=False)
+
+
+def emit_module(program: LoopProgram, limits: Limits) -> WgslModule:
+    """The module of a program, or the `CdslError` that says which limit it breaks."""
+    return _Module(program, limits).build()
+
+
+class _Module:
+    def __init__(self, program: LoopProgram, limits: Limits) -> None:
+        self._program, self._limits = program, limits
+        self._helpers = Helpers()
+        self._names = Names()
+        Helpers.reserve(self._names)
+        symbolic = bool(free_sizes(program))
+        names = [*program.sizes, *(name for name, _ in program.definitions)]
+        self._uniforms = tuple(names) if symbolic else ()
+        self._uniform = self._names.fresh("sizes") if symbolic else ""
+        self._struct = self._names.fresh("Sizes") if symbolic else ""
+        fields = Names()
+        self._fields = {name: fields.fresh(name) for name in self._uniforms}
+        self._usages = [usage(kernel, program) for kernel in program.kernels]
+        self._globals = self._name_globals()
+        self._halves = False
+
+    def build(self) -> WgslModule:
+        for buffer in self._program.buffers:
+            check_binding(buffer, self._limits)
+        entries = {k.name: self._names.fresh(k.name) for k in self._program.kernels}
+        local = [self._locals(kernel) for kernel in self._program.kernels]
+        kernels: list[WgslKernel] = []
+        body: list[str] = []
+        for kernel, used, places in zip(self._program.kernels, self._usages, local, strict=True):
+            point = self._kernel(kernel, entries[kernel.name], used, places)
+            kernels.append(
+                WgslKernel(
+                    kernel.name,
+                    entries[kernel.name],
+                    self._bindings(used, point),
+                    point.workgroup,
+                    point.dispatch,
+                )
+            )
+            body += ["", *self._kernel_text(kernel, point, places)]
+        features = frozenset({"shader-f16"}) if self._uses_f16() else frozenset[str]()
+        text = [*self._header(kernels), *self._declarations()]
+        for helper in self._helpers.texts():
+            text += ["", *helper.split("\n")]
+        return WgslModule(
+            name=self._program.name,
+            text="\n".join([*text, *body]) + "\n",
+            uniforms=self._uniforms,
+            sizes=self._program.sizes,
+            definitions=self._program.definitions,
+            buffers=self._program.buffers,
+            kernels=tuple(kernels),
+            limits=self._limits,
+            features=features,
+        )
+
+    # -- names and numbers of global buffers -----------------------------------------------------------
+    def _name_globals(self) -> dict[tuple[str, bool], str]:
+        """The variable of each buffer as read, and as written (True) where a kernel writes it."""
+        out: dict[tuple[str, bool], str] = {}
+        for buffer in self._program.buffers:
+            written = any(buffer.name in u.writes for u in self._usages)
+            read = any(buffer.name in u.reads for u in self._usages)
+            if written:
+                out[buffer.name, True] = self._names.fresh(buffer.name)
+            if read:
+                out[buffer.name, False] = self._names.fresh(
+                    f"{buffer.name}_in" if written else buffer.name
+                )
+        return out
+
+    def _binding(self, buffer: Buffer) -> int:
+        return self._program.buffers.index(buffer) + bool(self._uniforms)
+
+    def _bindings(self, used: Usage, point: EntryPoint) -> tuple[Binding, ...]:
+        out = [Binding(0, "", "uniform")] if point.sizes else []
+        for buffer in self._program.buffers:
+            if buffer.name in used.writes:
+                out.append(Binding(self._binding(buffer), buffer.name, "read_write"))
+            elif buffer.name in used.reads:
+                out.append(Binding(self._binding(buffer), buffer.name, "read"))
+        return tuple(out)
+
+    def _uses_f16(self) -> bool:
+        return any(
+            b.dtype == "f16" and (b.name, w) in self._globals
+            for b in self._program.buffers
+            for w in (False, True)
+        )
+
+    # -- kernels --------------------------------------------------------------------------------------
+    def _locals(self, kernel: Kernel) -> dict[str, Place]:
+        form = forms(kernel)
+        out: dict[str, Place] = {}
+        for buffer in kernel.locals:
+            shared = buffer.memory == "workgroup"
+            name = self._names.fresh(buffer.name) if shared else buffer.name
+            out[buffer.name] = Place(buffer, name, form[buffer.name])
+        return out
+
+    def _kernel(
+        self, kernel: Kernel, entry: str, used: Usage, local: dict[str, Place]
+    ) -> EntryPoint:
+        limits = self._limits
+        buffers = [b for b in self._program.buffers if b.name in used.reads | used.writes]
+        check_buffers(kernel.name, buffers, limits)
+        check_workgroup(kernel.name, workgroup_size(thread_shape(kernel)), limits)
+        check_storage(
+            kernel.name, [p for p in local.values() if p.buffer.memory == "workgroup"], limits
+        )
+        places = {
+            b.name: Place(b, self._globals[b.name, b.name in used.writes], _SCALAR) for b in buffers
+        }
+        sizes = {name: f"{self._uniform}.{field}" for name, field in self._fields.items()}
+        places.update(local)
+        return entry_point(kernel, entry, places, sizes, self._names, self._helpers, limits)
+
+    def _kernel_text(self, kernel: Kernel, point: EntryPoint, local: dict[str, Place]) -> list[str]:
+        shared = [p for p in local.values() if p.buffer.memory == "workgroup"]
+        lines = [f"var<workgroup> {p.name}: {p.array_type};" for p in shared]
+        if lines:
+            lines.append("")
+        title = " ".join(kernel.comment.split())
+        lines += [f"// {kernel.name}: {title}" if title else f"// {kernel.name}"]
+        return [*lines, *point.lines]
+
+    # -- module text ----------------------------------------------------------------------------------
+    def _header(self, kernels: list[WgslKernel]) -> list[str]:
+        buffers = [
+            f"{b.name}: {b.dtype}[{', '.join(map(str, b.dims))}]" for b in self._program.buffers
+        ]
+        lines = [f"// {self._program.name}"]
+        lines += [
+            f"//   {b.memory} {text}"
+            for b, text in zip(self._program.buffers, buffers, strict=True)
+        ]
+        lines += [f"//   {name} = {value}" for name, value in self._program.definitions]
+        for kernel in kernels:
+            size = " x ".join(map(str, kernel.workgroup))
+            count = " x ".join(map(str, kernel.dispatch))
+            lines.append(f"// {kernel.entry}: {count} workgroups of {size} threads")
+        return lines
+
+    def _declarations(self) -> list[str]:
+        lines: list[str] = []
+        if self._uses_f16():
+            lines += ["enable f16;"]
+        lines.append("")
+        if self._uniforms:
+            lines += [f"struct {self._struct} {{"]
+            lines += [f"  {field}: i32," for field in self._fields.values()]
+            lines += [
+                "}",
+                "",
+                f"@group(0) @binding(0) var<uniform> {self._uniform}: {self._struct};",
+            ]
+        for buffer in self._program.buffers:
+            kind = {"f32": "f32", "i32": "i32", "f16": "f16"}[buffer.dtype]
+            for written, access in ((True, "read_write"), (False, "read")):
+                name = self._globals.get((buffer.name, written))
+                if name is not None:
+                    lines.append(
+                        f"@group(0) @binding({self._binding(buffer)}) "
+                        f"var<storage, {access}> {name}: array<{kind}>;"
+                    )
+        return lines

@@ -1,0 +1,70 @@
+"""Which global buffers and sizes a kernel uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from convdsl.diagnostics import InternalError
+from convdsl.ir.expr import free_names, loads
+from convdsl.ir.index import Index
+from convdsl.ir.loop import For, If, Kernel, Let, LoopProgram, Stmt, Store, statements
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Names of the global buffers that a kernel reads (and does not write), and that it writes."""
+
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
+def usage(kernel: Kernel, program: LoopProgram) -> Usage:
+    """The global buffers of a kernel. One kernel does not read what it writes: there is no global barrier."""
+    memory = {b.name: b.memory for b in program.buffers}
+    local = {b.name for b in kernel.locals}
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, Store):
+            writes.add(stmt.access.tensor)
+            reads.update(load.access.tensor for load in loads(stmt.value))
+    for name in sorted(reads & writes - local):
+        raise InternalError(f"kernel {kernel.name} reads and writes the buffer {name}")
+    for name in sorted(writes - local):
+        if memory.get(name) == "input":
+            raise InternalError(f"kernel {kernel.name} writes the input {name}")
+    return Usage(frozenset(reads - local), frozenset(writes - local))
+
+
+def free_sizes(program: LoopProgram) -> frozenset[str]:
+    """The names that kernels use and no loop or let binds."""
+    out: frozenset[str] = frozenset()
+    for kernel in program.kernels:
+        out |= _free(kernel.body)
+    return out
+
+
+def _free(body: tuple[Stmt, ...]) -> frozenset[str]:
+    out: frozenset[str] = frozenset()
+    for stmt in body:
+        match stmt:
+            case For(var, _, inner):
+                out |= var.low.free | var.high.free | (_free(inner) - {var.name})
+            case Let(name, value, inner):
+                out |= value.free | (_free(inner) - {name})
+            case If(conditions, inner):
+                out |= _names(p.index for p in conditions) | _free(inner)
+            case Store(access, value):
+                out |= access.free | free_names(value)
+                out |= _names(access.dims) | _names(
+                    d for load in loads(value) for d in load.access.dims
+                )
+    return out
+
+
+def _names(indices: Iterable[Index]) -> frozenset[str]:
+    names: set[str] = set()
+    for index in indices:
+        names |= index.free
+    return frozenset(names)

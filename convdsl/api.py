@@ -1,0 +1,117 @@
+"""The embeddable compiler: `parse`, `load`, `compile`, `evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from convdsl.diagnostics import CdslError
+from convdsl.kernel import Kernel, Options
+from convdsl.registry import backend
+from convdsl.sema.resolve import resolve
+from convdsl.sema.sizes import bind_parameters, complete_sizes
+from convdsl.syntax.ast import Program
+from convdsl.syntax.parser import load, parse
+from convdsl.syntax.printer import print_program
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from convdsl.passes.plan import Algorithm
+
+ACCURACIES = ("strict", "standard", "fast")
+
+
+def as_program(program: Program | str | PathLike[str]) -> Program:
+    """A program from itself, a text or a path: a str is a path if it is one line that ends in .cdsl."""
+    if isinstance(program, Program):
+        return program
+    if isinstance(program, str) and ("\n" in program or not program.endswith(".cdsl")):
+        return parse(program)
+    return load(program)
+
+
+def compile(
+    program: Program | str | PathLike[str],
+    *,
+    op: str | None = None,
+    target: str = "numpy",
+    sizes: Mapping[str, int] | None = None,
+    params: Mapping[str, int | float] | None = None,
+    schedule: str | None = None,
+    accuracy: str = "standard",
+    limits: str = "webgpu",
+    dynamic: Iterable[str] = (),
+    algorithm: Algorithm | None = None,
+) -> Kernel:
+    """Compile one op of a program.
+
+    Args:
+        program: a `Program`, a text, or a path.
+        op: the op's name; may be left out when the program has one.
+        target: "numpy" or "wgsl".
+        sizes: sizes the kernel is fixed to; a mismatch at a call is an error. Without them each new
+            shape makes a specialised variant, in a bounded cache.
+        params: values of int and float parameters; defaults fill the rest.
+        schedule: a schedule's text; None chooses a plan from the sizes.
+        accuracy: "strict", "standard" or "fast".
+        limits: what generated WGSL may use: "webgpu" (any browser) or "adapter" (this machine's).
+        dynamic: sizes that stay symbols in the generated text.
+        algorithm: force "gather", "phases" or "columns" where it is possible; None chooses.
+
+    Raises:
+        CdslError: for mistakes in the program, its parameters or sizes.
+    """
+    tree = as_program(program)
+    if schedule is not None:
+        raise CdslError(
+            "E0359",
+            "hand-written schedules are not applied yet",
+            help="leave `schedule` out; `kernel.plan` shows what was chosen and why",
+        )
+    if accuracy not in ACCURACIES:
+        raise CdslError(
+            "E0358", f"unknown accuracy class `{accuracy}`", help=f"choose one of: {', '.join(ACCURACIES)}"
+        )
+    backend(target)
+    resolved = resolve(tree, op)
+    bound = bind_parameters(resolved, params or {})
+    fixed = dict(sizes or {})
+    symbols = frozenset([dynamic] if isinstance(dynamic, str) else dynamic)
+    known = set(resolved.input_sizes)
+    for name in sorted(symbols):
+        if name not in known or name in fixed:
+            reason = "is given in `sizes` too" if name in fixed else "is no size of an input"
+            raise CdslError(
+                "E0358", f"`dynamic` names `{name}`, which {reason}",
+                notes=(f"the op's sizes: {', '.join(resolved.input_sizes) or 'none'}",),
+            )  # fmt: skip
+    if known <= fixed.keys():
+        complete_sizes(resolved, bound, fixed)
+    # A defined size that depends on a dynamic one is dynamic itself.
+    for name, formula in resolved.defined:
+        if formula.free & symbols:
+            symbols |= {name}
+    options = Options(
+        resolved, print_program(tree), bound, target, accuracy, limits, fixed, symbols, algorithm
+    )
+    return Kernel(options)
+
+
+def evaluate(
+    program: Program | str | PathLike[str],
+    arrays: Mapping[str, Any],
+    params: Mapping[str, int | float] | None = None,
+    *,
+    op: str | None = None,
+) -> Any:
+    """The definition in float64, slow and exact in its meaning: what every backend is held against.
+
+    Returns a float64 array. Absent inputs take their defaults.
+    """
+    from convdsl.definition import evaluate as run
+
+    return run(as_program(program), arrays, params, op)
+
+
+__all__ = ["compile", "evaluate", "load", "parse"]

@@ -1,0 +1,32 @@
+"""Every diagnostic code with its title and long explanation: what `convdsl explain CODE` prints.
+
+Each module of this package holds one `TABLE`; `_TABLES` lists them in the order of their codes.
+"""
+
+from __future__ import annotations
+
+from convdsl.codes.code import Code
+from convdsl.codes.syntax import TABLE as SYNTAX
+
+__all__ = ["CODES", "Code", "explain"]
+
+_TABLES = [SYNTAX]
+
+
+def _merge() -> dict[str, Code]:
+    merged: dict[str, Code] = {}
+    for table in _TABLES:
+        if twice := merged.keys() & table:
+            raise ValueError(f"explained twice: {sorted(twice)}")
+        merged |= table
+    return merged
+
+
+CODES: dict[str, Code] = _merge()
+"""From `E0101` to its explanation."""
+
+
+def explain(name: str) -> str:
+    """The long text of a code, or a KeyError for a code that does not exist."""
+    code = CODES[name]
+    return f"{name}: {code.title}\n\n{code.text}"

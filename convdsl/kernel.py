@@ -1,0 +1,289 @@
+"""A compiled op: call it with arrays, bind constants, look at its text, stages and plan."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from convdsl.arguments import Array, as_array, by_name, check_out
+from convdsl.diagnostics import CdslError
+from convdsl.ir.equation import Tensor
+from convdsl.registry import backend
+from convdsl.sema.emptiness import check_reductions
+from convdsl.sema.instantiate import instantiate
+from convdsl.sema.model import ResolvedOp
+from convdsl.sema.sizes import complete_sizes, solve_sizes
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from convdsl.backends.base import Executable, Plan
+    from convdsl.passes.plan import Algorithm
+
+CACHE = 64  # variants (combinations of sizes and absent inputs) kept for one kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that changes the text of a kernel, sizes apart.
+
+    `fixed` are the sizes given at compile time, `dynamic` those that stay symbols in the text.
+    """
+
+    op: ResolvedOp
+    text: str
+    params: Mapping[str, int | float]
+    target: str
+    accuracy: str
+    limits: str
+    fixed: Mapping[str, int]
+    dynamic: frozenset[str]
+    algorithm: Algorithm | None = None
+
+
+class Variants:
+    """Compiled variants by the sizes in their text and the absent inputs; bounded, thread-safe."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._lock = Lock()
+        self._made: OrderedDict[object, Executable] = OrderedDict()
+        self.latest: Executable | None = None
+
+    def get(self, sizes: Mapping[str, int], absent: frozenset[str]) -> Executable:
+        static = {n: v for n, v in sizes.items() if n not in self._options.dynamic}
+        key = (tuple(sorted(static.items())), absent)
+        with self._lock:
+            found = self._made.get(key)
+            if found is None:
+                found = self._made[key] = self._compile(static, absent)
+                while len(self._made) > CACHE:
+                    self._made.popitem(last=False)
+            else:
+                self._made.move_to_end(key)
+            self.latest = found
+            return found
+
+    def _compile(self, sizes: Mapping[str, int], absent: frozenset[str]) -> Executable:
+        from convdsl.backends.base import Request
+
+        o = self._options
+        system = instantiate(o.op, o.params, sizes, absent)
+        check_reductions(o.op, o.params, system)
+        return backend(o.target).compile(Request(system, o.accuracy, o.limits, o.algorithm))
+
+
+class Kernel:
+    """What `convdsl.compile` returns. Calls are safe from several threads."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._variants = Variants(options)
+        self._bound: dict[str, Array] = {}
+        self._prepared: dict[tuple[int, str], Any] = {}
+        self._known: OrderedDict[object, tuple[Executable, dict[str, int]]] = OrderedDict()
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        o = self._options
+        sizes = ", ".join(f"{n}={v}" for n, v in o.fixed.items())
+        return f"<convdsl kernel {o.op.name} for {o.target}{': ' + sizes if sizes else ''}>"
+
+    # -- calling ----------------------------------------------------------------------------------
+    def __call__(self, *args: Any, out: Array | None = None, **arrays: Any) -> Array:
+        """Run on arrays in host memory: inputs by position or name, bound ones left out.
+
+        Returns `out` when it is given, else a new array. Inputs are never written.
+
+        Raises:
+            CdslError: for arrays that do not fit the op (E03xx).
+            DeviceError: when the machine cannot run it.
+        """
+        given = self._arrays(args, arrays)
+        executable, sizes = self._variant({n: a.shape for n, a in given.items()})
+        if out is not None:
+            out = check_out(self.output, out, self._shape(sizes), given | self._bound)
+        return executable.run(given | self._constants(executable), sizes, out)
+
+    def bind(self, **arrays: Any) -> Kernel:
+        """A kernel in which these inputs are constants, prepared once; also before sizes are known."""
+        bound = Kernel.__new__(Kernel)
+        bound.__init__(self._options)  # type: ignore[misc]
+        bound._variants = self._variants
+        checked = self._checked(by_name_partial(self._options.op, self._free, arrays))
+        bound._bound = self._bound | {n: np.array(a, order="C") for n, a in checked.items()}
+        if self._options.fixed:
+            solve_sizes(self._options.op, self._options.params, _shapes(bound._bound), self._options.fixed)
+        return bound
+
+    # -- on a device ------------------------------------------------------------------------------
+    def upload(self, array: Any) -> Any:
+        """A copy of an array on the device that the kernel runs on (WGSL only)."""
+        self._device_only("upload")
+        from convdsl.backends.wgsl.runtime import get_device
+
+        return get_device().upload(np.asarray(array))
+
+    def run(self, **tensors: Any) -> Any:
+        """Run on device tensors (or arrays, uploaded first); returns a device tensor (WGSL only)."""
+        executable, sizes, given = self._on_device("run", tensors)
+        return executable.run_on_device(given, sizes)
+
+    def time(self, *, repeat: int = 5, **tensors: Any) -> float:
+        """Seconds of one run on the device: the median of `repeat` measurements (WGSL only)."""
+        executable, sizes, given = self._on_device("time", tensors)
+        return float(executable.runner.time(given, sizes, repeat))
+
+    # -- looking ----------------------------------------------------------------------------------
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The declared inputs, bound ones included."""
+        return self._options.op.inputs
+
+    @property
+    def output(self) -> Tensor:
+        return self._options.op.output
+
+    @property
+    def target(self) -> str:
+        return self._options.target
+
+    @property
+    def source(self) -> str:
+        """The generated text; CdslError E0356 before sizes are known."""
+        return self._current.source
+
+    @property
+    def plan(self) -> Plan:
+        """What runs and why; CdslError E0356 before sizes are known."""
+        return self._current.plan
+
+    @property
+    def stages(self) -> Mapping[str, str]:
+        """The text after each pass, by its name; CdslError E0356 before sizes are known."""
+        trace = self._current.trace
+        return {name: trace.text(name) for name in trace.steps}
+
+    @property
+    def schedule(self) -> str | None:
+        """The schedule that was applied: None, the default plan (see `plan`)."""
+        _ = self._current
+        return None
+
+    @property
+    def options(self) -> Options:
+        return self._options
+
+    @property
+    def executable(self) -> Executable:
+        """The compiled variant that `source` shows."""
+        return self._current
+
+    def save(self, directory: str | PathLike[str]) -> None:
+        """Write the generated files and a manifest, each in one piece or not at all."""
+        from convdsl.artifact import save
+
+        save(self, directory)
+
+    # -- inside -----------------------------------------------------------------------------------
+    @property
+    def _free(self) -> list[Tensor]:
+        return [t for t in self._options.op.inputs if t.name not in self._bound]
+
+    @property
+    def _current(self) -> Executable:
+        latest = self._variants.latest
+        if latest is not None:
+            return latest
+        o = self._options
+        if not set(o.op.input_sizes) <= {*o.fixed, *o.dynamic}:
+            missing = [n for n in o.op.input_sizes if n not in o.fixed]
+            raise CdslError(
+                "E0356",
+                f"the sizes of `{o.op.name}` are not known yet: {', '.join(missing)}",
+                help="call the kernel once, compile with `sizes={...}`, or name them in `dynamic`",
+            )
+        sizes = dict(o.fixed)
+        if not o.dynamic:
+            sizes = complete_sizes(o.op, o.params, sizes)
+        return self._variants.get(sizes, frozenset())
+
+    def _arrays(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Array]:
+        return self._checked(by_name(self._options.op.name, self._free, args, kwargs))
+
+    def _checked(self, given: Mapping[str, object]) -> dict[str, Array]:
+        tensors = {t.name: t for t in self._options.op.inputs}
+        return {name: as_array(tensors[name], value) for name, value in given.items()}
+
+    def _variant(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Executable, dict[str, int]]:
+        key = tuple(shapes.items())
+        with self._lock:
+            known = self._known.get(key)
+        if known is not None:
+            return known
+        o = self._options
+        everything = {**shapes, **_shapes(self._bound)}
+        sizes = solve_sizes(o.op, o.params, everything, o.fixed)
+        sizes = complete_sizes(o.op, o.params, sizes)
+        absent = frozenset(t.name for t in o.op.inputs if t.name not in everything)
+        found = self._variants.get(sizes, absent), sizes
+        with self._lock:
+            self._known[key] = found
+            while len(self._known) > CACHE:
+                self._known.popitem(last=False)
+        return found
+
+    def _constants(self, executable: Executable) -> dict[str, Any]:
+        """The bound arrays as this variant takes them, prepared the first time."""
+        out: dict[str, Any] = {}
+        for name, array in self._bound.items():
+            key = (id(executable), name)
+            with self._lock:
+                found = self._prepared.get(key)
+            if found is None:
+                found = executable.prepare(name, array)
+                with self._lock:
+                    self._prepared[key] = found
+            out[name] = found
+        return out
+
+    def _shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        values = {**{n: v for n, v in self._options.params.items() if isinstance(v, int)}, **sizes}
+        return tuple(int(e.evaluate(values)) for e in self.output.shape)
+
+    def _device_only(self, what: str) -> None:
+        if self._options.target != "wgsl":
+            raise CdslError(
+                "E0357",
+                f"`{what}` needs a kernel on a device, this one is for {self._options.target}",
+                help='compile with `target="wgsl"`, or just call the kernel',
+            )
+
+    def _on_device(self, what: str, tensors: Mapping[str, Any]) -> tuple[Any, dict[str, int], Any]:
+        self._device_only(what)
+        from convdsl.backends.wgsl.runtime import DeviceTensor
+
+        named = by_name(self._options.op.name, self._free, (), tensors)
+        given: dict[str, Any] = {
+            n: v if isinstance(v, DeviceTensor) else self._checked({n: v})[n]
+            for n, v in named.items()
+        }
+        executable, sizes = self._variant({n: tuple(v.shape) for n, v in given.items()})
+        return executable, sizes, given | self._constants(executable)
+
+
+def _shapes(arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in arrays.items()}
+
+
+def by_name_partial(
+    op: ResolvedOp, inputs: list[Tensor], arrays: Mapping[str, object]
+) -> dict[str, object]:
+    """Named arrays of some of the inputs; CdslError E0352 for a name that is none."""
+    optional = [replace(t, default=t.default if t.default is not None else 0.0) for t in inputs]
+    return by_name(op.name, optional, (), arrays)

@@ -1,0 +1,150 @@
+"""Accumulate all terms of a reduction: host loops over taps, one NumPy statement inside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from convdsl.ir.equation import Piece
+from convdsl.ir.expr import Access, Binary, Const, Expr, Reduce, Var, free_names, ge, map_index
+from convdsl.ir.index import (
+    Index,
+    ceildiv,
+    const,
+    floordiv,
+    maximum,
+    minimum,
+    product,
+    sym,
+)
+from convdsl.ir.loop import For, If, Let, Level, Stmt, Store, nest
+from convdsl.passes.contraction import Contraction
+from convdsl.passes.numpy_place import Context, Place, blocked_place, fill_blocked
+from convdsl.passes.points import Loop, Name, Points, Test, points_of
+from convdsl.passes.reduce_loops import ACCUMULATE, identity
+
+TERMS = 2**22  # elements of a temporary that is about to be summed
+
+
+def accumulate(
+    context: Context,
+    target: Place,
+    piece: Piece,
+    reduction: Reduce,
+    contraction: Contraction | None,
+    hits: Place | None,
+) -> list[Stmt]:
+    """Statements that set `target` to the reduction (and mark in `hits` where it has a point)."""
+    use_phases = reduction.op == "sum"
+    points = points_of(piece.vars, reduction, context.names, context.data_first, use_phases)
+    blocked = blocked_place(context, target, points, frozenset())
+    start = identity(reduction.op, reduction.dtype)
+    out: list[Stmt] = [] if blocked.covers else [target.fill(start)]
+    if blocked.spread:
+        out.append(fill_blocked(context, blocked, start))
+    if hits is not None:
+        out.append(hits.fill(0))
+
+    access = at_points(blocked.place.access, points)
+    update = Store(access, _put(reduction.body, points), ACCUMULATE[reduction.op])
+    roles = _roles(points, access, contraction)
+    cuts: list[tuple[Var, Level]] = []
+    if roles is None:
+        cuts, slices = _cut(context, points.slices, access)
+        inner = nest([(v, "slice") for v in slices], (update,))
+    else:
+        a, b, levels = roles
+        inner = nest(levels, (replace(update, value=Binary("*", a, b)),))
+    if hits is not None:
+        inner += _mark(hits, points)
+    out += host_loops(points, nest(cuts, inner))
+    out += blocked.spread
+    return out
+
+
+def at_points(access: Access, points: Points) -> Access:
+    """An access in terms of host names and slice variables."""
+    index = tuple(i.substitute(points.values) for i in access.index)
+    return Access(access.tensor, index, access.dims)
+
+
+def host_loops(points: Points, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """`body` inside the loops, names and tests of the host."""
+    for item in reversed(points.host):
+        match item:
+            case Loop(var):
+                body = (For(var, "host", body),)
+            case Name(name, value):
+                body = (Let(name, value, body),)
+            case Test(conditions):
+                body = (If(conditions, body),)
+    return body
+
+
+def _put(value: Expr, points: Points) -> Expr:
+    def substitute(index: Index) -> Index:
+        return index.substitute(points.values)
+
+    return map_index(value, substitute)
+
+
+def _mark(hits: Place, points: Points) -> tuple[Stmt, ...]:
+    """Mark what this step reaches, provided that it has a point at all."""
+    access = at_points(hits.access, points)
+    along = [v for v in points.slices if v.name in access.free]
+    others = [v for v in points.slices if v.name not in access.free]
+    mark = nest([(v, "slice") for v in along], (Store(access, Const(1, "i32")),))
+    return (If(tuple(ge(v.extent - 1) for v in others), mark),) if others else mark
+
+
+def _roles(
+    points: Points, access: Access, contraction: Contraction | None
+) -> tuple[Expr, Expr, list[tuple[Var, Level]]] | None:
+    """The operands and the gemm roles of the slice variables; None where slices do as well."""
+    if contraction is None:
+        return None
+    a, b = _put(contraction.a.value, points), _put(contraction.b.value, points)
+    in_a, in_b, in_c = free_names(a), free_names(b), access.free
+    roles: list[tuple[Var, Level]] = []
+    depth = const(1)
+    for var in points.slices:
+        one, two, three = (var.name in s for s in (in_a, in_b, in_c))
+        if one and two:
+            roles.append((var, "gemm.batch" if three else "gemm.k"))
+            depth = depth if three else depth * var.extent
+        elif three:
+            roles.append((var, "gemm.m" if one else "gemm.n"))
+        else:
+            return None
+    if depth == 1:
+        return None
+    ranks: dict[Level, int] = {"gemm.batch": 0, "gemm.m": 1, "gemm.n": 2, "gemm.k": 3}
+    roles.sort(key=lambda r: ranks[r[1]])
+    return a, b, roles
+
+
+def _cut(
+    context: Context, slices: list[Var], access: Access
+) -> tuple[list[tuple[Var, Level]], list[Var]]:
+    """Host loops over blocks, so that terms waiting to be summed stay below `TERMS`.
+
+    A sum over slices that are not in the result exists for a moment as an array of all its terms.
+    """
+    if all(v.name in access.free for v in slices):
+        return [], slices
+    cuts: list[tuple[Var, Level]] = []
+    out = list(slices)
+    for at, var in sorted(enumerate(slices), key=lambda av: -(av[1].extent.as_int() or 2**62)):
+        if var.name not in access.free:
+            continue
+        others = product(v.extent for n, v in enumerate(out) if n != at)
+        count = (others * out[at].extent).as_int()
+        if count is not None and count <= TERMS:
+            break
+        block = maximum(1, floordiv(const(TERMS), maximum(1, others)))
+        cut = Var(context.names.fresh("cut"), const(0), ceildiv(var.extent, block))
+        start = var.low + sym(cut.name) * block
+        cuts.append((cut, "host"))
+        out[at] = Var(var.name, start, minimum(start + block, var.high))
+        if count is None:
+            break
+    return cuts, out

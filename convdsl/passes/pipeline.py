@@ -1,0 +1,76 @@
+"""The passes of each target, in order. Every step is named, kept for printing, and verified.
+
+    numpy:  definition -> normalise -> choose -> lower
+    wgsl:   definition -> normalise -> choose -> rewrite -> lower
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from convdsl.ir.equation import System
+from convdsl.ir.loop import LoopProgram
+from convdsl.ir.text import print_program, print_system
+from convdsl.ir.verify import verify, verify_system
+from convdsl.passes.lower_numpy import lower_numpy
+from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
+from convdsl.passes.normalise import normalise
+from convdsl.passes.plan import Algorithm, Choice, choose_numpy, choose_wgsl
+from convdsl.passes.rewrite import rewrite
+
+
+@dataclass
+class Trace:
+    """The program after each step, by the step's name; printed only when somebody looks."""
+
+    steps: dict[str, System | LoopProgram | str] = field(default_factory=dict)
+
+    def system(self, name: str, system: System) -> System:
+        verify_system(system)
+        self.steps[name] = system
+        return system
+
+    def program(self, name: str, program: LoopProgram) -> LoopProgram:
+        verify(program)
+        self.steps[name] = program
+        return program
+
+    def text(self, name: str) -> str:
+        """The text of one step."""
+        match self.steps[name]:
+            case System() as system:
+                return print_system(system)
+            case LoopProgram() as program:
+                return print_program(program)
+            case str() as text:
+                return text
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The loop program with the choices that led to it, by tensor, and the tiles by kernel."""
+
+    program: LoopProgram
+    system: System
+    choices: Mapping[str, Choice]
+    tiles: Mapping[str, str]
+
+
+def lower_to_numpy(system: System, algorithm: Algorithm | None, trace: Trace) -> Lowered:
+    trace.system("definition", system)
+    system = trace.system("normalise", normalise(system))
+    choices = choose_numpy(system, algorithm)
+    program = trace.program("lower", lower_numpy(system, choices))
+    return Lowered(program, system, choices, {})
+
+
+def lower_to_wgsl(
+    system: System, algorithm: Algorithm | None, limits: WorkgroupLimits, trace: Trace
+) -> Lowered:
+    trace.system("definition", system)
+    system = trace.system("normalise", normalise(system))
+    choices = choose_wgsl(system, algorithm)
+    system = trace.system("rewrite", rewrite(system, choices))
+    program, tiles = lower_wgsl(system, choices, limits)
+    return Lowered(trace.program("lower", program), system, choices, tiles)

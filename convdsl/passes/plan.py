@@ -1,0 +1,129 @@
+"""Which algorithm each equation gets, from its structure and sizes, and why.
+
+Nothing here knows an operator: the choice reads roles and extents only, so a renamed or permuted
+program gets the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from convdsl.ir.equation import Equation, Piece, System
+from convdsl.ir.expr import free_names
+from convdsl.ir.index import Index, product
+from convdsl.passes.contraction import Contraction, contraction_of
+from convdsl.passes.numpy_columns import Columns, columns_of
+from convdsl.passes.phases import phase_piece, the_reduction
+from convdsl.passes.relation import linear
+
+Algorithm = Literal["gather", "phases", "columns", "toom"]
+
+GPU_DEPTH = 24  # terms a result below which staging in workgroup memory does not pay
+GPU_SIDE = 12  # rows or columns below which a tile is mostly empty
+CPU_WIDTH = 32  # output channels below which one product for all taps beats one for each
+CPU_DEPTH = 4  # channels below which a matrix product is slower than multiply-adds on slices
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The algorithm of one equation, with the reason in the user's words."""
+
+    algorithm: Algorithm
+    reason: str
+
+
+def choose_numpy(system: System, wanted: Algorithm | None = None) -> dict[str, Choice]:
+    """Choices for the NumPy backend; `wanted` forces an algorithm where it is possible."""
+    return {q.tensor: _numpy(q, wanted) for q in system.equations}
+
+
+def choose_wgsl(system: System, wanted: Algorithm | None = None) -> dict[str, Choice]:
+    """Choices for the WGSL backend; `wanted` forces an algorithm where it is possible."""
+    data_first = [t.name for t in system.inputs]
+    return {q.tensor: _wgsl(q, data_first, wanted) for q in system.equations}
+
+
+def _numpy(equation: Equation, wanted: Algorithm | None) -> Choice:
+    (piece,) = equation.pieces
+    reduction = the_reduction(piece.value)
+    if reduction is None:
+        return Choice("gather", "elementwise")
+    contraction = contraction_of(piece, related=True)
+    if contraction is None:
+        return Choice("gather", "not a sum of products of two operands: slices over the taps")
+    columns = columns_of(contraction)
+    if wanted in ("gather", "phases") or (wanted == "columns" and columns is not None):
+        return Choice(wanted, "asked for")
+    depth = product(v.extent for v in contraction.reduction.vars if v.name in _shared(contraction))
+    known = depth.as_int()
+    if known is not None and known < CPU_DEPTH:
+        return Choice("gather", f"{known} channels a product are few: multiply-adds on slices")
+    shown = "channels" if known is None else f"{known} channels"
+    if columns is not None and _scatters(contraction, columns):
+        reason = f"{shown} a product: one matrix product, then overlapping blocks are added"
+        return Choice("columns", reason)
+    return Choice("phases", f"{shown} a product: a matrix product on strided views for each tap")
+
+
+def _shared(contraction: Contraction) -> frozenset[str]:
+    """Reduced variables of both operands that stand in no equation: what a product sums over."""
+    related = {n for p in contraction.reduction.constraints for n in p.index.free}
+    both = free_names(contraction.a.value) & free_names(contraction.b.value)
+    return both - related
+
+
+def _scatters(contraction: Contraction, columns: Columns) -> bool:
+    """Whether every product of data and tap lands in the result, so that columns waste no work."""
+    steps = [
+        max((abs(c) for c in form.coefficients.values()), default=1)
+        for p in contraction.reduction.constraints
+        if (form := linear(p.index, [v.name for v in columns.data + columns.taps]))
+    ]
+    outputs = [v.name for v in contraction.piece.vars]
+    unit = all(
+        all(abs(c) == 1 for c in form.coefficients.values())
+        for p in contraction.reduction.constraints
+        if (form := linear(p.index, outputs))
+    )
+    if not unit:
+        return False
+    width = product(v.extent for v in columns.inner).as_int()
+    return max(steps, default=1) > 1 or (width is not None and width < CPU_WIDTH)
+
+
+def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | None) -> Choice:
+    (piece,) = equation.pieces
+    if the_reduction(piece.value) is None:
+        return Choice("gather", "elementwise")
+    if wanted == "gather":
+        return Choice("gather", "asked for")
+    gemm = gemm_of(piece, data_first)
+    if gemm is None:
+        return Choice("gather", "not a sum of products of two operands")
+    if wanted == "columns":
+        plain = contraction_of(piece, related=True)
+        if plain is not None and columns_of(plain) is not None:
+            return Choice("columns", "asked for")
+    batch, m, n, k = gemm.extents
+    if wanted == "phases":
+        return Choice("phases", "asked for")
+    for what, extent, least in (("terms a result", k, GPU_DEPTH), ("rows", m, GPU_SIDE), ("columns", n, GPU_SIDE)):
+        known = extent.as_int()
+        if known is not None and known < least:
+            return Choice("gather", f"{known} {what} are too few for a tiled product")
+    shape = " x ".join(_shown(e) for e in (m, n, k))
+    times = "" if batch == 1 else f"{_shown(batch)} times "
+    return Choice("phases", f"an implicit matrix product, {times}{shape} (rows x columns x terms)")
+
+
+def _shown(extent: Index) -> str:
+    known = extent.as_int()
+    return str(known) if known is not None else f"({extent})"
+
+
+def gemm_of(piece: Piece, data_first: Sequence[str]) -> Contraction | None:
+    """The dense piece of the phase form as a matrix product, or None."""
+    pieces = phase_piece(piece, data_first)
+    return contraction_of(pieces[0]) if pieces is not None else None
