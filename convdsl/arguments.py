@@ -60,7 +60,7 @@ def as_array(tensor: Tensor, value: object) -> Array:
     Raises:
         CdslError: E0353 for something that is no array or not on the CPU, E0354 for another dtype.
     """
-    array = _import(tensor, value)
+    array = import_array(tensor.name, value)
     wanted = _WANTED[tensor.dtype]
     if array.dtype == wanted:
         return array
@@ -79,12 +79,13 @@ def as_array(tensor: Tensor, value: object) -> Array:
     )
 
 
-def _import(tensor: Tensor, value: object) -> Array:
+def import_array(name: str, value: object) -> Array:
+    """The value as an array of any dtype; CdslError E0353 when it is none or not on the CPU."""
     if isinstance(value, np.ndarray):
         return value
     try:
         if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-            return _from_dlpack(tensor, value)
+            return _from_dlpack(name, value)
         if hasattr(value, "__array__") or isinstance(value, (bytes, bytearray, memoryview)):
             return np.asarray(value)
         return np.asarray(memoryview(value))  # type: ignore[arg-type]
@@ -93,7 +94,7 @@ def _import(tensor: Tensor, value: object) -> Array:
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise CdslError(
             "E0353",
-            f"`{tensor.name}` is a {type(value).__name__}, not an array",
+            f"`{name}` is a {type(value).__name__}, not an array",
             notes=(str(error),) if str(error) else (),
             help="pass a NumPy array, or anything with __array__, the buffer protocol or DLPack",
         ) from None
@@ -102,12 +103,12 @@ def _import(tensor: Tensor, value: object) -> Array:
 _DLPACK_CPU = (1, 3)  # plain and page-locked host memory
 
 
-def _from_dlpack(tensor: Tensor, value: Any) -> Array:
+def _from_dlpack(name: str, value: Any) -> Array:
     kind, _ = value.__dlpack_device__()
     if int(kind) not in _DLPACK_CPU:
         raise CdslError(
             "E0353",
-            f"`{tensor.name}` is not in host memory (DLPack device {int(kind)})",
+            f"`{name}` is not in host memory (DLPack device {int(kind)})",
             help="copy it to the CPU first, for example with `x.cpu()`",
         )
     if hasattr(value, "detach"):  # a tensor that records gradients refuses to be exported

@@ -20,7 +20,6 @@ def evaluate(
     program: ast.Program | str,
     arrays: Mapping[str, Any],
     params: Mapping[str, int | float] | None = None,
-    *,
     op: str | None = None,
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The result of an op on arrays, by its definition, as float64.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convdsl.arguments import Array, as_array, by_name, check_out
-from convdsl.diagnostics import CdslError
+from convdsl.diagnostics import CdslError, InternalError
 from convdsl.ir.equation import Tensor
 from convdsl.registry import backend
 from convdsl.sema.emptiness import check_reductions
@@ -46,13 +46,16 @@ class Options:
     algorithm: Algorithm | None = None
 
 
+_Key = tuple[tuple[tuple[str, int], ...], frozenset[str]]
+
+
 class Variants:
     """Compiled variants by the sizes in their text and the absent inputs; bounded, thread-safe."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._lock = Lock()
-        self._made: OrderedDict[object, Executable] = OrderedDict()
+        self._made: OrderedDict[_Key, Executable] = OrderedDict()
         self.latest: Executable | None = None
 
     def get(self, sizes: Mapping[str, int], absent: frozenset[str]) -> Executable:
@@ -68,6 +71,14 @@ class Variants:
                 self._made.move_to_end(key)
             self.latest = found
             return found
+
+    def facts(self, executable: Executable) -> tuple[dict[str, int], frozenset[str]]:
+        """The sizes in an executable's text, and the inputs that it goes without."""
+        with self._lock:
+            for (static, absent), made in self._made.items():
+                if made is executable:
+                    return dict(static), absent
+        raise InternalError("the variant is no longer kept")
 
     def _compile(self, sizes: Mapping[str, int], absent: frozenset[str]) -> Executable:
         from convdsl.backends.base import Request
@@ -183,6 +194,22 @@ class Kernel:
     def executable(self) -> Executable:
         """The compiled variant that `source` shows."""
         return self._current
+
+    @property
+    def constants(self) -> Mapping[str, Array]:
+        """The bound inputs."""
+        return dict(self._bound)
+
+    @property
+    def variant(self) -> tuple[dict[str, int], frozenset[str]]:
+        """The sizes that are numbers in `source`, and the inputs that it goes without."""
+        return self._variants.facts(self._current)
+
+    def specialise(
+        self, sizes: Mapping[str, int], absent: frozenset[str] = frozenset()
+    ) -> Executable:
+        """Compile for these sizes (but for dynamic ones) now; `source` then shows the result."""
+        return self._variants.get(sizes, absent)
 
     def save(self, directory: str | PathLike[str]) -> None:
         """Write the generated files and a manifest, each in one piece or not at all."""

@@ -18,12 +18,17 @@ _SHIPPED = {
 }
 
 
+def targets() -> list[str]:
+    """The names of all targets."""
+    return sorted({*_SHIPPED, *_installed()})
+
+
 @cache
 def backend(target: str) -> Backend:
     """The backend of a target; CdslError E0351 for an unknown one."""
     place = _SHIPPED.get(target) or _installed().get(target)
     if place is None:
-        known = ", ".join(sorted({*_SHIPPED, *_installed()}))
+        known = ", ".join(targets())
         raise CdslError("E0351", f"unknown target `{target}`", help=f"choose one of: {known}")
     module, _, name = place.partition(":")
     made: Backend = getattr(import_module(module), name)()

@@ -69,7 +69,9 @@ def run_module(
         entries = [
             {"binding": b.index, "resource": {"buffer": storage[b.buffer]}} for b in kernel.bindings
         ]
-        group = device().create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
+        group = device().create_bind_group(
+            layout=pipeline.get_bind_group_layout(0), entries=entries
+        )
         encoder = device().create_command_encoder()
         compute = encoder.begin_compute_pass()
         compute.set_pipeline(pipeline)

@@ -32,7 +32,9 @@ def load(b: Buffer, *index: Index | int) -> Load:
     return Load(access(b, *index), "i32" if b.dtype == "i32" else "f32")
 
 
-def store(b: Buffer, index: tuple[Index | int, ...], value: Expr, how: Accumulate | None = None) -> Store:
+def store(
+    b: Buffer, index: tuple[Index | int, ...], value: Expr, how: Accumulate | None = None
+) -> Store:
     return Store(access(b, *index), value, how)
 
 
@@ -107,7 +109,9 @@ def gather(
     body = loop("grid", "n", n_, loop("grid", "ot", ceildiv(lo, 64), thread))
     definitions = (("LO", out),) if symbolic else ()
     kernel = Kernel("gather", (acc,), (body,), "each output sums the taps that reach it")
-    return LoopProgram("conv_transpose1d", names if symbolic else (), definitions, (x, w, y), (kernel,))
+    return LoopProgram(
+        "conv_transpose1d", names if symbolic else (), definitions, (x, w, y), (kernel,)
+    )
 
 
 def matmul(
@@ -179,7 +183,9 @@ def matmul(
     )
     compute = nest("thread", threads, loop("unroll" if unroll else "serial", "kk", bk, *step))
     clear = nest(
-        "thread", threads, loop("unroll", "i", rm, quads("q", rn, store(acc, (y, x, i, q * 4 + v), ZERO)))
+        "thread",
+        threads,
+        loop("unroll", "i", rm, quads("q", rn, store(acc, (y, x, i, q * 4 + v), ZERO))),
     )
     ci, cj = mb * bm + y * rm + i, nb * bn + x * 4 + q * (nx * 4) + v
     from convdsl.ir.loop import If
@@ -193,11 +199,21 @@ def matmul(
             rm,
             If(
                 (below(ci, m),),
-                (quads("q", rn, If((below(cj, n),), (store(c, (ci, cj), load(acc, y, x, i, q * 4 + v)),))),),
+                (
+                    quads(
+                        "q",
+                        rn,
+                        If((below(cj, n),), (store(c, (ci, cj), load(acc, y, x, i, q * 4 + v)),)),
+                    ),
+                ),
             ),
         ),
     )
     main = loop("serial", "kb", ceildiv(k, bk), stage_a, stage_b, compute)
-    body = loop("grid", "mb", ceildiv(m, bm), loop("grid", "nb", ceildiv(n, bn), clear, main, write))
-    kernel = Kernel("matmul", (at, bt, acc, av, bv), (body,), f"tile {bm}x{bn}x{bk}, {rm}x{rn} a thread")
+    body = loop(
+        "grid", "mb", ceildiv(m, bm), loop("grid", "nb", ceildiv(n, bn), clear, main, write)
+    )
+    kernel = Kernel(
+        "matmul", (at, bt, acc, av, bv), (body,), f"tile {bm}x{bn}x{bk}, {rm}x{rn} a thread"
+    )
     return LoopProgram("matmul", (), (), (a, b, c), (kernel,))

@@ -132,7 +132,9 @@ class _Flow:
     def _simple(self, head: Tokens, uneven: bool) -> bool:
         if uneven:
             self._found += [
-                f"{self._function.name}: {t} where not all threads come" for t in head if t in _BARRIERS
+                f"{self._function.name}: {t} where not all threads come"
+                for t in head
+                if t in _BARRIERS
             ]
         if head and head[0] in ("return", "break", "continue", "discard"):
             return uneven

@@ -129,7 +129,7 @@ def _split(index: Index, extent: Index, nest: Nest) -> list[tuple[Index, Index]]
     if len(names) < 2 or not index.is_affine_in(names):
         return [(index, extent)]
     for step in radices(index, names, nest.facts):
-        outer_extent = exact(extent, step)
+        outer_extent = exact(nest.facts.expand(extent), step)
         if step == ONE or outer_extent is None:
             continue
         outer, inner = divide(index, step)

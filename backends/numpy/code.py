@@ -192,13 +192,36 @@ def render(items: Sequence[Item], indent: int = 0) -> list[str]:
                 if orelse:
                     out += [f"{pad}else:", *render(orelse, indent + 4)]
             case _:
-                out += _wrap(ast.unparse(item), pad)
+                out += _wrap(quoted(ast.unparse(item)), pad)
     return out
+
+
+def quoted(line: str) -> str:
+    """Single quotes to double ones, where that is all there is to it."""
+    return line if '"' in line or "\\" in line else line.replace("'", '"')
+
+
+def names_in(items: Sequence[Item]) -> set[str]:
+    """All variables that a body mentions."""
+    out: set[str] = set()
+    for item in items:
+        match item:
+            case Suite(header, body, _, orelse):
+                out |= names_in(body) | names_in(orelse) | _names(header)
+            case ast.stmt():
+                out |= _names(item)
+            case _:
+                pass
+    return out
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _header(node: ast.For | ast.If | ast.FunctionDef) -> str:
     node.body = [ast.Pass()]
-    return ast.unparse(node).rsplit("\n", 1)[0]
+    return quoted(ast.unparse(node)).rsplit("\n", 1)[0]
 
 
 def docstring(content: str, pad: str = "") -> list[str]:

@@ -6,12 +6,13 @@ become Python loops, and so does as much of a nest as has no NumPy form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from convdsl.backends.numpy import code
 from convdsl.backends.numpy.access import NotVector
 from convdsl.backends.numpy.code import Blank, Comment, Item
-from convdsl.backends.numpy.fuse import Chain, chain, fills, simplify
+from convdsl.backends.numpy.fuse import Chain, chain, covers, fills, simplify
 from convdsl.backends.numpy.gemm import NotGemm, matmul
 from convdsl.backends.numpy.header import allocate, module_text
 from convdsl.backends.numpy.integers import condition
@@ -45,7 +46,7 @@ def _kernel(kernel: Kernel, scope: Scope) -> list[Item]:
     for buffer in kernel.locals:
         scope.add_local(buffer)
     body = _body(kernel.body, scope)
-    return [*allocate(kernel.locals, scope), *body]
+    return [*allocate(kernel.locals, scope, code.names_in(body)), *body]
 
 
 def _body(body: tuple[Stmt, ...], scope: Scope) -> list[Item]:
@@ -63,15 +64,24 @@ def _body(body: tuple[Stmt, ...], scope: Scope) -> list[Item]:
 
 
 def _pair(first: Stmt, second: Stmt, scope: Scope) -> list[Item] | None:
-    """A fill with the identity and an accumulation over the same region, as one statement."""
+    """A store and an accumulation over the same region, with the accumulated value written first.
+
+    So that it needs no temporary: zeros before a product are not stored at all, a bias is added after.
+    """
     start, rest = chain(first), chain(second)
     if start is None or rest is None or not rest.vars:
         return None
     start, rest = simplify(start, scope.facts), simplify(rest, scope.facts)
-    if not fills(start, rest, scope.facts):
+    if not covers(start, rest, scope.facts):
         return None
+    late: list[Item] = []
     try:
-        return _vector(rest, scope, start)
+        if not fills(start, rest):
+            store = start.store
+            if scope.buffers[store.access.tensor].dtype == "f16" or rest.store.accumulate != "+":
+                return None
+            late = _chain(Chain(start.vars, replace(store, accumulate="+")), scope)
+        return _vector(rest, scope, start, late)
     except NotVector:
         return None
 
@@ -132,8 +142,10 @@ def _peel(found: Chain, names: frozenset[str], scope: Scope) -> Var:
     return min(fits, key=lambda v: scope.facts.guess(v.extent))
 
 
-def _vector(found: Chain, scope: Scope, fill: Chain | None = None) -> list[Item]:
-    """A nest as a NumPy statement. `fill`: the fill before it, to be made superfluous."""
+def _vector(
+    found: Chain, scope: Scope, fill: Chain | None = None, late: Sequence[Item] = ()
+) -> list[Item]:
+    """A nest as a NumPy statement. `fill`: the store before it, which it replaces together with `late`."""
     levels = {v.name: level for v, level in found.vars}
     nest = make_nest(scope, [v for v, _ in found.vars])
     store, items = found.store, list[Item]()
@@ -144,6 +156,7 @@ def _vector(found: Chain, scope: Scope, fill: Chain | None = None) -> list[Item]
             nest.guard.clear()
     if not items:
         items = elementwise(nest, store, fill is not None)
+    items += late
     if not nest.guard:
         return items
     conditions = [ge(v.extent - 1) for v, _ in found.vars if v.name in nest.guard]

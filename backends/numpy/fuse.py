@@ -86,14 +86,21 @@ def _squeeze_loads(expr: Expr) -> Expr:
     return map_children(expr, _squeeze_loads)
 
 
-def fills(first: Chain, second: Chain, facts: Facts) -> bool:
-    """Whether `first` stores the identity of `second`'s accumulation to exactly its elements."""
+def fills(first: Chain, second: Chain) -> bool:
+    """Whether `first` stores the identity of `second`'s accumulation."""
+    value, op = first.store.value, second.store.accumulate
+    return op is not None and isinstance(value, Const) and value.value == IDENTITY[op]
+
+
+def covers(first: Chain, second: Chain, facts: Facts) -> bool:
+    """Whether `first` stores, to exactly the elements of `second`, values that could come later."""
     fill, store = first.store, second.store
-    if fill.accumulate is not None or store.accumulate is None or not _is(fill.value, store):
+    if fill.accumulate is not None or store.accumulate is None:
         return False
     if fill.access.tensor != store.access.tensor or fill.access.dims != store.access.dims:
         return False
-    if any(r.access.tensor == store.access.tensor for r in loads(store.value)):
+    reads = (*loads(fill.value), *loads(store.value))
+    if any(r.access.tensor == store.access.tensor for r in reads):
         return False
     mine = [v for v, _ in first.vars]
     others = [v for v, _ in second.vars if v.name in store.access.free]
@@ -101,19 +108,15 @@ def fills(first: Chain, second: Chain, facts: Facts) -> bool:
         return False
     if any(v.name not in fill.access.free for v in mine):
         return False
-    for order in permutations(others):
-        names: dict[str, Index | int] = {a.name: sym(b.name) for a, b in zip(mine, order, strict=True)}
-        if all(
-            facts.equal(a.low.substitute(names), b.low) and facts.equal(a.high.substitute(names), b.high)
-            for a, b in zip(mine, order, strict=True)
-        ) and all(
-            facts.equal(i.substitute(names), j)
-            for i, j in zip(fill.access.index, store.access.index, strict=True)
-        ):
-            return True
-    return False
+    return any(_same(first, second, mine, list(order), facts) for order in permutations(others))
 
 
-def _is(value: Expr, store: Store) -> bool:
-    assert store.accumulate is not None
-    return isinstance(value, Const) and value.value == IDENTITY[store.accumulate]
+def _same(
+    first: Chain, second: Chain, mine: list[Var], others: list[Var], facts: Facts
+) -> bool:
+    """Whether the accesses are equal with the variables matched in this order."""
+    pairs = list(zip(mine, others, strict=True))
+    names: dict[str, Index | int] = {a.name: sym(b.name) for a, b in pairs}
+    bounds = [(a.low, b.low) for a, b in pairs] + [(a.high, b.high) for a, b in pairs]
+    bounds += zip(first.store.access.index, second.store.access.index, strict=True)
+    return all(facts.equal(a.substitute(names), b) for a, b in bounds)

@@ -12,7 +12,7 @@ from itertools import combinations, permutations
 
 from convdsl.backends.numpy.access import Nest
 from convdsl.ir.expr import Access
-from convdsl.ir.index import Index
+from convdsl.ir.index import ONE, Index
 
 CALL, COPY = 600.0, 1.0
 # Measured on one core: the smaller of M and N, and multiply-adds a nanosecond.
@@ -73,6 +73,13 @@ def merges(names: tuple[str, ...], strides: Mapping[str, Index] | None, nest: Ne
     )
 
 
+def blas(rows: tuple[str, ...], columns: tuple[str, ...], strides: Mapping[str, Index] | None) -> bool:
+    """Whether a matrix has unit stride along its rows or columns, as BLAS wants it."""
+    if strides is None or not rows or not columns:
+        return True
+    return ONE in (strides[rows[-1]], strides[columns[-1]])
+
+
 def plan(
     roles: Roles, a: Operand, b: Operand, result: Operand, nest: Nest, *, may_write: bool
 ) -> Plan:
@@ -114,11 +121,12 @@ def _cost(
     m, n, k, calls = count(rows), count(columns), count(inner), count(stack)
     rate = next(r for low, r in reversed(RATES) if min(m, n) >= low)
     cost = calls * (CALL + m * n * k / rate)
-    if not (merges(rows, a.strides, nest) and merges(inner, a.strides, nest)):
-        cost += COPY * count(a.vars)
-    if not (merges(columns, b.strides, nest) and merges(inner, b.strides, nest)):
-        cost += COPY * count(b.vars)
+    for one, outer in ((a, rows), (b, columns)):
+        merged = merges(outer, one.strides, nest) and merges(inner, one.strides, nest)
+        if not (merged and blas(outer, inner, one.strides)):
+            cost += COPY * count(one.vars)
     direct = merges(rows, result.strides, nest) and merges(columns, result.strides, nest)
+    direct = direct and blas(rows, columns, result.strides)
     if not (direct and may_write):
         cost += 2 * COPY * count(result.vars)
     if not direct:

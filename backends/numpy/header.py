@@ -23,10 +23,11 @@ def module_text(scope: Scope, kernels: list[Item], title: str) -> NumpyModule:
     inputs = [b for b in program.buffers if b.memory == "input"]
     output = next(b for b in program.buffers if b.memory == "output")
     entry = scope.names.get("entry", program.name)
+    used = code.names_in(kernels)
     body = [
         *_checks(inputs, scope),
-        *_output(output, scope),
-        *_arrays(scope),
+        *_output(output, scope, used),
+        *_arrays(scope, used),
         *kernels,
         *_return(output, scope),
     ]
@@ -49,7 +50,7 @@ def module_text(scope: Scope, kernels: list[Item], title: str) -> NumpyModule:
         "",
         *code.render([code.Suite(function, body, "\n".join(_contract(scope)))]),
     ]
-    for helper in texts(scope.helpers):
+    for helper in texts(scope.helpers & code.names_in(body)):
         lines += ["", "", *helper]
     return NumpyModule(
         program.name, "\n".join(lines) + "\n", entry, tuple(b.name for b in inputs), tuple(arguments)
@@ -146,34 +147,44 @@ def _empty(dims: Dims, dtype: ast.expr, scope: Scope) -> ast.expr:
     return code.call(code.np("empty"), scope.shape(dims), dtype)
 
 
-def _output(output: Buffer, scope: Scope) -> list[Item]:
+def _output(output: Buffer, scope: Scope, used: set[str]) -> list[Item]:
     """`out`, made or checked; under its own name too, and without gaps where that is needed."""
     out = code.name("out")
     make = code.assign(out, _empty(scope.shapes[output.name], scope.dtype(output.name), scope))
     test = ast.Compare(out, [ast.Is()], [code.none()])
     items: list[Item] = [code.when(test, [make], [_check(output, "out", scope)])]
-    name = code.name(scope.names.get("buffer", output.name))
+    name = scope.names.get("buffer", output.name)
     if scope.merges_output:
         tight = code.attribute(out, "flags", "c_contiguous")
         fresh = code.call(code.np("empty"), code.attribute(out, "shape"), code.attribute(out, "dtype"))
-        items.append(code.assign(name, code.choose(tight, out, fresh)))
-    elif output.name in scope.used:
-        items.append(code.assign(name, out))
+        items.append(code.assign(code.name(name), code.choose(tight, out, fresh)))
+    elif name in used:
+        items.append(code.assign(code.name(name), out))
     return items
 
 
-def _arrays(scope: Scope) -> list[Item]:
+def _arrays(scope: Scope, used: set[str]) -> list[Item]:
     """Temporaries, scratch arrays, and the views that the kernels use."""
     program = scope.program
-    names = {b.name for b in program.buffers}
     out: list[Item] = []
     for buffer in program.buffers:
-        if buffer.memory not in ("input", "output") and buffer.name in scope.used:
-            out.append(_make(buffer, scope))
-    for (dtype, shape), name in scope.scratch.items():
-        kind = code.np("int32" if dtype == "i32" else "float32")
-        out.append(code.assign(code.name(name), _empty(shape, kind, scope)))
-    return out + _views(names, scope)
+        if _needed(buffer, scope, used):
+            name = code.name(scope.names.get("buffer", buffer.name))
+            if scope.widened(buffer.name):
+                out.append(code.assign(name, code.method(name, "astype", code.np("float32"))))
+            elif buffer.memory not in ("input", "output"):
+                out.append(_make(buffer, scope))
+    for (dtype, shape), text in scope.scratch.items():
+        if text in used:
+            kind = code.np("int32" if dtype == "i32" else "float32")
+            out.append(code.assign(code.name(text), _empty(shape, kind, scope)))
+    return out + _views(program.buffers, scope, used)
+
+
+def _needed(buffer: Buffer, scope: Scope, used: set[str]) -> bool:
+    """Whether the kernels mention the buffer or a view of it."""
+    views = {a.name for a in scope.aliases.values() if a.buffer == buffer.name}
+    return bool(used & (views | {scope.names.get("buffer", buffer.name)}))
 
 
 def _make(buffer: Buffer, scope: Scope) -> ast.stmt:
@@ -181,20 +192,24 @@ def _make(buffer: Buffer, scope: Scope) -> ast.stmt:
     return code.assign(name, _empty(scope.shapes[buffer.name], scope.dtype(buffer.name), scope))
 
 
-def _views(names: set[str], scope: Scope) -> list[Item]:
+def _views(buffers: Sequence[Buffer], scope: Scope, used: set[str]) -> list[Item]:
     out: list[Item] = []
-    for alias in scope.aliases.values():
-        if alias.buffer in names and not alias.base:
-            array = code.name(scope.names.get("buffer", alias.buffer))
-            extents = [scope.integer(d) for d in alias.dims] or [code.sequence(())]
-            out.append(code.assign(code.name(alias.name), code.method(array, "reshape", *extents)))
+    for buffer in buffers:
+        name = scope.names.get("buffer", buffer.name)
+        if buffer.memory == "output" and name not in used and not scope.merges_output:
+            name = "out"
+        for alias in scope.aliases.values():
+            if alias.buffer == buffer.name and not alias.base and alias.name in used:
+                extents = [scope.integer(d) for d in alias.dims] or [code.sequence(())]
+                view = code.method(code.name(name), "reshape", *extents)
+                out.append(code.assign(code.name(alias.name), view))
     return out
 
 
-def allocate(buffers: Sequence[Buffer], scope: Scope) -> list[Item]:
+def allocate(buffers: Sequence[Buffer], scope: Scope, used: set[str]) -> list[Item]:
     """The local buffers of a kernel and their views."""
-    out: list[Item] = [_make(b, scope) for b in buffers if b.name in scope.used]
-    return out + _views({b.name for b in buffers}, scope)
+    out: list[Item] = [_make(b, scope) for b in buffers if _needed(b, scope, used)]
+    return out + _views(buffers, scope, used)
 
 
 def _return(output: Buffer, scope: Scope) -> list[Item]:

@@ -32,14 +32,19 @@ def _gather(array, *index):
     return array[tuple(np.clip(i, 0, n - 1) for i, n in zip(index, array.shape))]
 ''',
     "_sigmoid": '''
-def _sigmoid(x):
+def _sigmoid(x, out=None):
     """1 / (1 + exp(-x))."""
-    return 1.0 / (1.0 + np.exp(-x))
+    if out is None:
+        return 1.0 / (1.0 + np.exp(-x))
+    np.negative(x, out=out)
+    np.exp(out, out=out)
+    np.add(out, 1.0, out=out)
+    return np.divide(1.0, out, out=out)
 ''',
     "_leaky_relu": '''
-def _leaky_relu(x, slope):
+def _leaky_relu(x, slope, out=None):
     """x where it is not negative, else slope * x; for 0 < slope <= 1."""
-    return np.maximum(x, x * slope)
+    return np.maximum(x, x * slope, out=out)
 ''',
     "_leaky_relu_any": '''
 def _leaky_relu_any(x, slope):

@@ -13,8 +13,8 @@ from convdsl.backends.numpy import code
 from convdsl.backends.numpy.access import Nest, NotVector, View, injective, view
 from convdsl.backends.numpy.code import Item
 from convdsl.backends.numpy.scope import Scope
-from convdsl.backends.numpy.values import DIRECT, UFUNCS, Values, binary, spans, uses
-from convdsl.ir.expr import Access, Binary, Call, Const, Expr, Load, Scalar, Var, loads
+from convdsl.backends.numpy.values import UFUNCS, Values, binary, operation, spans, uses
+from convdsl.ir.expr import Access, Const, Expr, Load, Scalar, Var, loads
 from convdsl.ir.index import sym
 from convdsl.ir.loop import Store
 
@@ -150,56 +150,39 @@ def named(scope: Scope, place: View) -> tuple[ast.expr, list[Item]]:
 def _assign(nest: Nest, place: Target, store: Store, values: Values) -> list[Item]:
     """`view[...] = value`, through `out=` where that saves a temporary."""
     direct = nest.scope.buffers[store.access.tensor].dtype != "f16" and bool(place.view.vars)
-    if direct and _is_ufunc(store.value):
+    if direct and operation(store.value, nest.scope) is not None:
         here, before = named(nest.scope, place.view)
-        full = frozenset(place.view.vars)
-        return [*before, *_into(here, store.value, full, store.access.tensor, values)]
+        return [*before, *into(here, store.value, place.view.vars, store.access.tensor, values)]
     return [code.assign(place.view.subscript(), values.emit(store.value))]
 
 
-def _is_ufunc(expr: Expr) -> bool:
-    if isinstance(expr, Call):
-        return expr.name in (*DIRECT, "relu", "pow")
-    return isinstance(expr, Binary)
-
-
-def _into(
-    here: ast.expr, expr: Expr, full: frozenset[str], tensor: str, values: Values
+def into(
+    here: ast.expr, expr: Expr, order: tuple[str, ...], tensor: str, values: Values
 ) -> list[Item]:
-    """Statements that leave the value of `expr` in `here`, an operation at a time where possible."""
+    """Statements that leave the value of `expr` in `here`, an operation at a time where possible.
+
+    An operand may be computed in `here` first when it has all axes and the other operand is a leaf
+    that does not read the stored buffer.
+    """
+    found = operation(expr, values.scope)
+    assert found is not None
+    function, operands = found
 
     def big(e: Expr) -> bool:
-        return _is_ufunc(e) and uses(e, values.nest) == full and e.dtype == expr.dtype
+        whole = uses(e, values.nest) == frozenset(order) and e.dtype == expr.dtype
+        return whole and operation(e, values.scope) is not None
 
     def small(e: Expr) -> bool:
         return isinstance(e, Const | Scalar) or (isinstance(e, Load) and e.access.tensor != tensor)
 
-    match expr:
-        case Binary(op, a, b):
-            before: list[Item] = []
-            if big(a) and small(b):
-                before, left, right = _into(here, a, full, tensor, values), here, values.emit(b)
-            elif big(b) and small(a):
-                before, left, right = _into(here, b, full, tensor, values), values.emit(a), here
-            else:
-                left, right = values.emit(a), values.emit(b)
-                if isinstance(a, Const | Scalar) and isinstance(b, Const | Scalar):
-                    left = values.typed(a)
-            call = code.call(code.np(UFUNCS[op]), left, right, out=here)
-            return [*before, code.evaluate(call)]
-        case Call(name, args):
-            before = []
-            if big(args[0]):
-                before, first = _into(here, args[0], full, tensor, values), here
-            else:
-                first = values.typed(args[0])
-            if name == "relu":
-                zero = code.number(0 if expr.dtype == "i32" else 0.0)
-                call = code.call(code.np("maximum"), first, zero, out=here)
-            elif name == "pow":
-                call = code.call(code.np("power"), first, values.emit(args[1]), out=here)
-            else:
-                call = code.call(code.np(name), first, out=here)
-            return [*before, code.evaluate(call)]
-        case _:
-            raise NotImplementedError
+    before: list[Item] = []
+    args: list[ast.expr] = []
+    for operand in operands:
+        if not before and big(operand) and all(small(e) for e in operands if e is not operand):
+            before = into(here, operand, order, tensor, values)
+            args.append(here)
+        else:
+            args.append(values.emit(operand))
+    if not before and all(isinstance(e, Const | Scalar) for e in operands):
+        args[0] = values.typed(operands[0])
+    return [*before, code.evaluate(code.call(function, *args, out=here))]

@@ -46,8 +46,11 @@ class Scope:
             self.names.get("buffer", b.name)
         for size in (*program.sizes, *(n for n, _ in program.definitions)):
             self.names.get("integer", size)
+        for name, value in program.definitions:
+            self.facts.let(name, value)
+            if name in self.facts.sizes:  # the text checks it
+                self.facts.assumed.append(self.facts.expand(value))
         self.aliases: dict[tuple[str, Dims], Alias] = {}
-        self.used: set[str] = set()
         self.helpers: set[str] = set()
         self.scratch: dict[tuple[str, Dims], str] = {}
         self.host_depth = 0
@@ -78,6 +81,10 @@ class Scope:
         self.helpers.add(name)
         return code.name(name)
 
+    def widened(self, buffer: str) -> bool:
+        """Whether an array has been converted to float32 before the first kernel."""
+        return self.buffers[buffer].dtype == "f16" and self.buffers[buffer].memory == "input"
+
     def dtype(self, buffer: str) -> ast.expr:
         return code.np(DTYPES[self.buffers[buffer].dtype])
 
@@ -96,7 +103,6 @@ class Scope:
         dims = access.dims
         base = self.names.get("buffer", buffer.name)
         if not frozenset().union(*(d.free for d in dims)) <= self.sizes:
-            self.used.add(buffer.name)
             self.note_merge(buffer.name, dims)
             return code.method(code.name(base), "reshape", *(self.integer(d) for d in dims))
         key = (buffer.name, dims)
@@ -110,7 +116,6 @@ class Scope:
                 alias = Alias(name, buffer.name, dims, False)
                 self.note_merge(buffer.name, dims)
             self.aliases[key] = alias
-        self.used.add(buffer.name)
         return code.name(alias.name)
 
     def scratch_array(self, dtype: str, shape: Dims) -> str:
@@ -122,7 +127,9 @@ class Scope:
 
     def note_merge(self, buffer: str, dims: Dims) -> None:
         """A view of the output that joins its axes needs an output without gaps."""
-        if self.buffers[buffer].memory == "output" and not splits(self.shapes[buffer], dims):
+        if self.buffers[buffer].memory == "output" and not splits(
+            tuple(map(self.facts.expand, self.shapes[buffer])), tuple(map(self.facts.expand, dims))
+        ):
             self.merges_output = True
 
 

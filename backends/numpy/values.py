@@ -13,6 +13,7 @@ from functools import reduce
 from convdsl.backends.numpy import code
 from convdsl.backends.numpy.access import Nest, NotVector, arange, canonical, in_bounds, view
 from convdsl.backends.numpy.integers import condition
+from convdsl.backends.numpy.scope import Scope
 from convdsl.diagnostics import InternalError
 from convdsl.ir.expr import (
     Binary,
@@ -75,6 +76,8 @@ class Values:
             case Load():
                 return Value(self._load(expr))
             case Binary(op, left, right):
+                if is_square(expr):
+                    return Value(code.call(code.np("square"), self.typed(left)))
                 a, b = self.value(left), self.value(right)
                 if a.literal and b.literal:
                     a = self._strong(a, left)
@@ -122,32 +125,19 @@ class Values:
                 node = code.call(self.scope.helper("_gather"), base, *index)
             else:
                 node = code.subscript(base, index)
-        if self.scope.buffers[access.tensor].dtype == "f16":
-            node = self._convert(node, access.tensor, "float32")
-        return node
-
-    def _convert(self, node: ast.expr, tensor: str, kind: str) -> ast.expr:
-        return code.method(node, "astype", code.np(kind))
+        half = self.scope.buffers[access.tensor].dtype == "f16"
+        return _as(node, "float32") if half and not self.scope.widened(access.tensor) else node
 
     # -- operations -------------------------------------------------------------------------------
     def _call(self, expr: Call) -> ast.expr:
-        args = [self.typed(a) if at == 0 else self.emit(a) for at, a in enumerate(expr.args)]
-        match expr.name:
-            case name if name in DIRECT:
-                return code.call(code.np(name), args[0])
-            case "relu":
-                zero = 0 if expr.dtype == "i32" else 0.0
-                return code.call(code.np("maximum"), args[0], code.number(zero))
-            case "sigmoid" | "gelu":
-                return code.call(self.scope.helper(f"_{expr.name}"), args[0])
-            case "leaky_relu":
-                slope = expr.args[1]
-                tame = isinstance(slope, Const) and 0 < slope.value <= 1
-                return code.call(self.scope.helper("_leaky_relu" if tame else "_leaky_relu_any"), *args)
-            case "pow":
-                return code.call(code.np("power"), *args)
-            case _:
-                raise InternalError(f"unknown function {expr.name!r}")
+        found = operation(expr, self.scope)
+        if found is None:  # functions that are no ufunc
+            name = "_leaky_relu_any" if expr.name == "leaky_relu" else f"_{expr.name}"
+            function, operands = self.scope.helper(name), expr.args
+        else:
+            function, operands = found
+        first, *rest = operands
+        return code.call(function, self.typed(first), *map(self.emit, rest))
 
     def _cast(self, expr: Cast) -> ast.expr:
         node = self.typed(expr.value)
@@ -195,6 +185,34 @@ class Values:
             return code.name(self.scope.identifier(name))
 
         return condition(pred, lookup, self._aranges(self.nest.names(pred.index)))
+
+
+def operation(expr: Expr, scope: Scope) -> tuple[ast.expr, tuple[Expr, ...]] | None:
+    """The function with an `out` argument that computes a node, and the operands it takes."""
+    match expr:
+        case Binary(op, left, right):
+            if is_square(expr):
+                return code.np("square"), (left,)
+            return code.np(UFUNCS[op]), (left, right)
+        case Call(name, args) if name in DIRECT:
+            return code.np(name), args
+        case Call("relu", args):
+            return code.np("maximum"), (*args, Const(0, expr.dtype))
+        case Call("pow", (value, Const(2))):
+            return code.np("square"), (value,)
+        case Call("pow", args):
+            return code.np("power"), args
+        case Call("sigmoid", args):
+            return scope.helper("_sigmoid"), args
+        case Call("leaky_relu", (value, Const(slope) as factor)) if 0 < slope <= 1:
+            return scope.helper("_leaky_relu"), (value, factor)
+        case _:
+            return None
+
+
+def is_square(expr: Binary) -> bool:
+    """A product of one value with itself, which is computed once."""
+    return expr.op == "*" and expr.left == expr.right and not isinstance(expr.left, Const | Scalar)
 
 
 def binary(op: str, left: ast.expr, right: ast.expr) -> ast.expr:

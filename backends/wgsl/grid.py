@@ -12,9 +12,9 @@ from math import isqrt, prod
 
 from convdsl.backends.wgsl.module import Extent3, Limits
 from convdsl.diagnostics import CdslError, InternalError
-from convdsl.ir.expr import Pred, ge
+from convdsl.ir.expr import Pred, Var, ge
 from convdsl.ir.index import ONE, Index, ceildiv, const, minimum, product, sym
-from convdsl.ir.loop import For, Kernel, Stmt
+from convdsl.ir.loop import For, Kernel, Let, Stmt, Store
 
 AXES = ("wg_x", "wg_y", "wg_z")
 """The workgroup id, as names in a plan's values."""
@@ -31,28 +31,48 @@ class GridPlan:
     dispatch: Extent3
 
 
-def grid_loops(kernel: Kernel) -> tuple[tuple[For, ...], tuple[Stmt, ...]]:
-    """The grid loops of a kernel, outermost first, and what is inside them."""
-    loops: list[For] = []
+def grid_loops(kernel: Kernel) -> tuple[tuple[Var, ...], tuple[Stmt, ...]]:
+    """The grid variables of a kernel, outermost first, and what is inside their loops.
+
+    A `let` around a grid loop moves inside; bounds that name it get its value.
+    """
+    loops: list[Var] = []
+    lets: list[Let] = []
     body = kernel.body
-    while len(body) == 1 and isinstance(body[0], For) and body[0].level == "grid":
-        loop = body[0]
-        if loop.var.low.as_int() != 0:
-            raise InternalError(
-                f"grid loop {loop.var.name} of {kernel.name} starts at {loop.var.low}"
-            )
-        loops.append(loop)
-        body = loop.body
+    while len(body) == 1 and _leads_to_grid(body[0]):
+        stmt = body[0]
+        if isinstance(stmt, Let):
+            lets.append(stmt)
+        elif isinstance(stmt, For):
+            values: dict[str, Index | int] = {}
+            for let in lets:
+                values[let.name] = let.value.substitute(values)
+            var = stmt.var
+            low, high = var.low.substitute(values), var.high.substitute(values)
+            if low != 0:
+                raise InternalError(f"grid loop {var.name} of {kernel.name} starts at {low}")
+            loops.append(Var(var.name, low, high))
+            body = stmt.body
+            continue
+        body = body[0].body if not isinstance(body[0], Store) else ()
+    for let in reversed(lets):
+        body = (Let(let.name, let.value, body),)
     return tuple(loops), body
+
+
+def _leads_to_grid(stmt: Stmt) -> bool:
+    while isinstance(stmt, Let) and len(stmt.body) == 1:
+        stmt = stmt.body[0]
+    return isinstance(stmt, For) and stmt.level == "grid"
 
 
 def plan_grid(kernel: Kernel, limits: Limits) -> GridPlan:
     """How the grid loops of a kernel become a dispatch."""
     loops, _ = grid_loops(kernel)
-    extents = [loop.var.high.as_int() for loop in loops]
-    names = [loop.var.name for loop in loops]
+    extents = [var.high.as_int() for var in loops]
+    names = [var.name for var in loops]
     if None in extents:
-        return _linear(names, [loop.var.high for loop in loops], limits)
+        return _linear(names, [var.high for var in loops], limits)
     numbers = [e for e in extents if e is not None]
     if 0 in numbers:  # never run, but the text has to be valid
         zero = tuple((name, const(0)) for name in names)
@@ -98,7 +118,7 @@ def _folded(kernel: Kernel, names: list[str], extents: list[int], limits: Limits
     groups = _group(pieces, most)
     if groups is None:
         raise CdslError(
-            "E0506",
+            "E0507",
             f"kernel {kernel.name} needs {prod(extents)} workgroups",
             notes=(
                 f"{' x '.join(map(str, extents))}; at most {most} fit in each of three dimensions",

@@ -29,6 +29,7 @@ class Scope:
         self.block = Block()
         self.known: dict[Index, str] = {}
         self.texts: dict[tuple[Index, str], str] = {}
+        self.truths: dict[tuple[Pred, ...], str] = {}
 
 
 class IndexText:
@@ -58,8 +59,36 @@ class IndexText:
             else self._name(self.depths.of(index), index, text, hint)
         )
 
+    def conditions(self, preds: tuple[Pred, ...]) -> str:
+        """All of the conditions; two or more that an outer scope knows are evaluated there, once."""
+        by_depth: dict[int, list[Pred]] = {}
+        for pred in dict.fromkeys(preds):
+            by_depth.setdefault(self.depths.of(pred.index), []).append(pred)
+        parts: list[str] = []
+        for depth, group in sorted(by_depth.items()):
+            if depth < self.depth and len(group) > 1:
+                parts.append(self._truth(depth, tuple(group)))
+            else:
+                parts += map(self.condition, group)
+        return " && ".join(parts)
+
+    def _truth(self, depth: int, group: tuple[Pred, ...]) -> str:
+        scope = self.scopes[depth]
+        name = scope.truths.get(group)
+        if name is None:
+            text = " && ".join(self._condition(pred, depth) for pred in group)
+            name = scope.truths[group] = self.names.fresh("inside")
+            scope.block.line(f"let {name}: bool = {text};")
+        return name
+
     def condition(self, pred: Pred) -> str:
         """A comparison, rearranged so that no side has a minus sign."""
+        return self._condition(pred, self.depth)
+
+    def _condition(self, pred: Pred, depth: int) -> str:
+        def side(index: Index) -> str:
+            return self._value(index, depth, "at")
+
         terms = [(m, c) for m, c in pred.index.terms if m]
         plus = Index({m: c for m, c in terms if self._positive(m, c)})
         minus = Index({m: -c for m, c in terms if not self._positive(m, c)})
@@ -69,14 +98,14 @@ class IndexText:
             if not plus.terms:
                 plus, minus, number = minus, plus, -number
             left, right = (plus + number, minus) if number > 0 else (plus, minus - number)
-            return f"{self.value(left)} {sign} {self.value(right)}"
+            return f"{side(left)} {sign} {side(right)}"
         if not plus.terms:
-            return f"{self.value(minus)} < {i32_text(number + 1)}"
+            return f"{side(minus)} < {i32_text(number + 1)}"
         if not minus.terms:
-            return f"{self.value(plus)} >= {i32_text(-number)}"
+            return f"{side(plus)} >= {i32_text(-number)}"
         if number < 0:
-            return f"{self.value(minus - (number + 1))} < {self.value(plus)}"
-        return f"{self.value(plus + number)} >= {self.value(minus)}"
+            return f"{side(minus - (number + 1))} < {side(plus)}"
+        return f"{side(plus + number)} >= {side(minus)}"
 
     def direct(self, index: Index) -> str:
         """The text for a `let` of its own: neither a sum nor an outermost function is named again."""
@@ -166,7 +195,9 @@ class IndexText:
         key = Index({(atom,): -1})
         depth = self.depths.of_atom(atom)
         known = self.scopes[depth].known.get(key)
-        return known if known is not None else self._name(depth, key, *self._function(upward, depth))
+        return (
+            known if known is not None else self._name(depth, key, *self._function(upward, depth))
+        )
 
     def _positive(self, monomial: Monomial, coefficient: int) -> bool:
         """The sign that a term is written with."""

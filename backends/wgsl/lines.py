@@ -21,6 +21,16 @@ class Block:
         if body.items:
             self.items += [f"{head} {{", body, "}"]
 
+    def branch(self, condition: str, body: Block) -> None:
+        """An `if` on names that are never assigned: joins one on the same condition right before."""
+        head = f"if ({condition}) {{"
+        if self.items[-3:-2] == [head] and self.items[-1] == "}" and body.items:
+            before = self.items[-2]
+            if isinstance(before, Block):
+                before.items += body.items
+                return
+        self.nest(head[:-2], body)
+
     def lines(self, indent: str = "") -> Iterator[str]:
         """The text, line by line."""
         for item in self.items:

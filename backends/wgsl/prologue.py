@@ -5,9 +5,8 @@ from __future__ import annotations
 from convdsl.backends.wgsl.environment import Environment
 from convdsl.backends.wgsl.grid import AXES, NUMBER, GridPlan
 from convdsl.backends.wgsl.index_text import IndexText
-from convdsl.ir.expr import Pred
+from convdsl.ir.expr import Pred, Var
 from convdsl.ir.index import Index, as_name, const, sym
-from convdsl.ir.loop import For
 
 _AXIS = {name: "xyz"[n] for n, name in enumerate(AXES)}
 _BUILTINS = ("workgroup_id", "num_workgroups", "local_invocation_id")
@@ -33,7 +32,7 @@ class Prologue:
             env.values[size] = sym(name)
             self._sizes.add(name)
 
-    def grid(self, loops: tuple[For, ...]) -> None:
+    def grid(self, loops: tuple[Var, ...]) -> None:
         """Names for grid variables, and ids where a variable is more than one id."""
         single = {as_name(value): name for name, value in self._plan.values}
         for axis, part in _AXIS.items():
@@ -48,7 +47,7 @@ class Prologue:
         self._bind(name, None)
         self._grid.append((name, x + y * sym(row)))
         self._env.values[NUMBER] = sym(name)
-        extents = {loop.var.name: loop.var.high for loop in loops}
+        extents = {var.name: var.high for var in loops}
         for loop, value in self._plan.values:
             resolved = self._env.resolve(value)
             if as_name(resolved) is None and resolved.as_int() is None:

@@ -59,11 +59,11 @@ class Statements:
             self.body(stmt.body)
 
     def branch(self, stmt: If) -> None:
-        answers = self.values.decide_lanes(stmt.conditions)
-        if len(answers) > 1:
+        common, own = self.values.by_lane(stmt.conditions)
+        if own:
             self._by_lane(stmt)
             return
-        left = answers[0]
+        left = self.values.decide(common)
         if left is None:
             return
         if not left:
@@ -72,7 +72,7 @@ class Statements:
         condition = self.values.condition(left)
         with self._block() as block:
             self.body(stmt.body)
-        self.values.block.nest(f"if ({condition})", block)
+        self.values.block.branch(condition, block)
 
     def _by_lane(self, stmt: Stmt) -> None:
         """The statement four times, outside of vector form."""

@@ -31,8 +31,10 @@ from convdsl.ir.expr import (
     Select,
     free_names,
 )
+from convdsl.ir.index import const
 
 _PRODUCTS = frozenset("*/")
+_NEVER = Pred("ge", const(-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,24 +124,29 @@ class Values:
                 out.append(resolved)
         return tuple(out)
 
-    def decide_lanes(self, conditions: tuple[Pred, ...]) -> list[tuple[Pred, ...] | None]:
-        """`decide` for all four lanes of a vector loop; one answer only where they are the same."""
+    def by_lane(self, conditions: tuple[Pred, ...]) -> tuple[tuple[Pred, ...], tuple[Pred, ...]]:
+        """In a whole vector loop: conditions (resolved) that all lanes share, and (not resolved) others."""
         lane = self.lane
-        if lane is None or not any(lane in p.index.free for p in conditions):
-            return [self.decide(conditions)]
-        out: list[tuple[Pred, ...] | None] = []
-        for n in range(4):
-            with self._env.bind(lane, n):
-                out.append(self.decide(conditions))
-        return out[:1] if all(answer == out[0] for answer in out) else out
+        shared: list[Pred] = []
+        own: list[Pred] = []
+        for pred in conditions:
+            if lane is None or lane not in pred.index.free:
+                shared.append(Pred(pred.kind, self._env.resolve(pred.index)))
+                continue
+            answers: set[tuple[Pred, ...] | None] = set()
+            for n in range(4):
+                with self._env.bind(lane, n):
+                    answers.add(self.decide((pred,)))
+            answer = answers.pop()
+            if answers:
+                own.append(pred)
+            else:
+                shared += [_NEVER] if answer is None else answer
+        return tuple(shared), tuple(own)
 
     def condition(self, conditions: tuple[Pred, ...]) -> str:
         """Resolved conditions as one text."""
-        return " && ".join(map(self._index.condition, conditions))
-
-    def round_half(self, width: int) -> str:
-        """The name of the function that rounds to half precision."""
-        return self._helpers.use("round_f164" if width == 4 else "round_f16")
+        return self._index.conditions(conditions)
 
     def named(self, value: Value, hint: str) -> Value:
         """The value under a name, evaluated in the current block."""
@@ -262,12 +269,8 @@ class Values:
     # -- guards -----------------------------------------------------------------------------------
     def _guard(self, guard: Guard) -> Value:
         lane = self.lane
-        own = tuple(p for p in guard.conditions if lane is not None and lane in p.index.free)
-        answers = self.decide_lanes(guard.conditions)
-        if len(answers) == 1:
-            shared, own = answers[0], ()
-        else:
-            shared = self.decide(tuple(p for p in guard.conditions if p not in own))
+        common, own = self.by_lane(guard.conditions)
+        shared = self.decide(common)
         if shared is None:
             return self.value(guard.otherwise)
         if not shared and not own:
@@ -285,7 +288,7 @@ class Values:
             self.block.line(f"{name} = {_wide(self.value(guard.value), width)};")
         inner, self.block = self.block, outer
         if shared:
-            self.block.nest(f"if ({self.condition(shared)})", inner)
+            self.block.branch(self.condition(shared), inner)
         else:
             self.block.items += inner.items
         return Value(name, otherwise.dtype, width)
@@ -303,7 +306,7 @@ class Values:
                 self.block.line(f"{name}.{LANES[n]} = {self.value(value).text};")
                 inner, self.block = self.block, outer
                 if left:
-                    self.block.nest(f"if ({self.condition(left)})", inner)
+                    self.block.branch(self.condition(left), inner)
                 else:
                     self.block.items += inner.items
         self.lane = lane

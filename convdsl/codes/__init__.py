@@ -6,11 +6,12 @@ Each module of this package holds one `TABLE`; `_TABLES` lists them in the order
 from __future__ import annotations
 
 from convdsl.codes.code import Code
+from convdsl.codes.ops import TABLE as OPS
 from convdsl.codes.syntax import TABLE as SYNTAX
 
 __all__ = ["CODES", "Code", "explain"]
 
-_TABLES = [SYNTAX]
+_TABLES = [SYNTAX, OPS]
 
 
 def _merge() -> dict[str, Code]:

@@ -11,37 +11,60 @@ floor division and modulo by a positive divisor, in every IR and on every backen
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import lru_cache, reduce
 from math import gcd
 from typing import Any, Literal
 
 import numpy as np
 
 Monomial = tuple["Atom", ...]
+FnOp = Literal["//", "%", "min", "max"]
 
 
-@dataclass(frozen=True)
-class Sym:
-    """A named integer."""
+class Sym(str):
+    """A named integer. A string, so that the many comparisons of compiling stay cheap."""
 
-    name: str
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return str(self)
 
     @property
     def key(self) -> str:
-        return self.name
+        return self
 
 
-@dataclass(frozen=True)
 class Fn:
     """A non-polynomial operation; its value is opaque to the polynomial algebra."""
 
-    op: Literal["//", "%", "min", "max"]
-    args: tuple[Index, ...]
+    __slots__ = ("_hash", "_key", "args", "op")
 
-    @cached_property
+    def __init__(self, op: FnOp, args: tuple[Index, ...]) -> None:
+        self.op: FnOp = op
+        self.args = args
+        self._hash = hash((op, args))
+        self._key: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Fn)
+            and self._hash == other._hash
+            and self.op == other.op
+            and self.args == other.args
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Fn({self.key})"
+
+    @property
     def key(self) -> str:
-        return _fn_text(self)
+        if self._key is None:
+            self._key = _fn_text(self)
+        return self._key
 
 
 Atom = Sym | Fn
@@ -55,11 +78,11 @@ class Index:
     terms: tuple[tuple[Monomial, int], ...]
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        kept = [(m, c) for m, c in terms.items() if c]
+        kept = [term for term in terms.items() if term[1]]
         if len(kept) > 1:
             kept.sort(key=_term_key)
         self.terms = tuple(kept)
-        self._hash = hash(self.terms)
+        self._hash: int | None = None
         self._free: frozenset[str] | None = None
 
     # -- identity ---------------------------------------------------------------------------------
@@ -69,6 +92,8 @@ class Index:
         return isinstance(other, Index) and self.terms == other.terms
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self.terms)
         return self._hash
 
     def __repr__(self) -> str:
@@ -99,7 +124,8 @@ class Index:
         return as_index(other) - self
 
     def __mul__(self, other: Index | int) -> Index:
-        other = as_index(other)
+        if isinstance(other, int):
+            return Index({m: c * other for m, c in self.terms}) if other != 1 else self
         out: dict[Monomial, int] = {}
         for m1, c1 in self.terms:
             for m2, c2 in other.terms:
@@ -176,15 +202,25 @@ class Index:
 
     def substitute(self, values: Mapping[str, Index | int]) -> Index:
         """Replace symbols by indices or integers, simultaneously."""
-        if not values or not (self.free & values.keys()):
+        if not values or self.free.isdisjoint(values):
             return self
         total: dict[Monomial, int] = {}
         for m, c in self.terms:
-            product = const(c)
+            kept: list[Atom] = []
+            product: Index | None = None
             for atom in m:
-                product = product * _substitute_atom(atom, values)
+                put = _substitute_atom(atom, values)
+                if put is None:
+                    kept.append(atom)
+                else:
+                    product = put if product is None else product * put
+            if product is None:
+                total[m] = total.get(m, 0) + c
+                continue
+            if kept:
+                product = product * Index({tuple(kept): 1})
             for m2, c2 in product.terms:
-                total[m2] = total.get(m2, 0) + c2
+                total[m2] = total.get(m2, 0) + c2 * c
         return Index(total)
 
     def evaluate(self, env: Mapping[str, Any]) -> Any:
@@ -199,7 +235,12 @@ class Index:
 
 
 def _term_key(term: tuple[Monomial, int]) -> tuple[int, str]:
-    m = term[0]
+    return _monomial_key(term[0])
+
+
+@lru_cache(maxsize=1 << 16)
+def _monomial_key(m: Monomial) -> tuple[int, str]:
+    """Products before single names, the constant last; names in alphabetical order."""
     return (-len(m), "*".join(a.key for a in m)) if m else (1, "")
 
 
@@ -207,9 +248,13 @@ def _atom_key(atom: Atom) -> str:
     return atom.key
 
 
-def _substitute_atom(atom: Atom, values: Mapping[str, Index | int]) -> Index:
+def _substitute_atom(atom: Atom, values: Mapping[str, Index | int]) -> Index | None:
+    """What takes the atom's place, or None where it stays."""
     if isinstance(atom, Sym):
-        return as_index(values[atom.name]) if atom.name in values else Index({(atom,): 1})
+        found = values.get(atom)
+        return None if found is None else as_index(found)
+    if all(a.free.isdisjoint(values) for a in atom.args):
+        return None
     args = [a.substitute(values) for a in atom.args]
     match atom.op:
         case "//":
@@ -262,7 +307,7 @@ def as_index(value: Index | int) -> Index:
     return value if isinstance(value, Index) else const(value)
 
 
-def _fn(op: Literal["//", "%", "min", "max"], *args: Index) -> Index:
+def _fn(op: FnOp, *args: Index) -> Index:
     return Index({(Fn(op, args),): 1})
 
 

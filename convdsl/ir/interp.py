@@ -37,9 +37,8 @@ def run_program(
     shapes = {b.name: _shape(b, env) for b in program.buffers}
     storage = {b.name: _initial(b, shapes[b.name], arrays) for b in program.buffers}
     for kernel in program.kernels:
-        run = compile_kernel(kernel, program.buffers, env)
         try:
-            run(storage)
+            compile_kernel(kernel, program.buffers, env)(storage)
         except ZeroDivisionError as error:
             raise InternalError(f"kernel {kernel.name}: an index divides by zero") from error
     return {

@@ -31,7 +31,7 @@ from convdsl.ir.expr import (
 )
 from convdsl.ir.index import Index, sym
 from convdsl.ir.interp_values import CALLS, POISON_INT, divide, half, maximum, minimum, to_i32
-from convdsl.ir.interval import Interval, interval
+from convdsl.ir.interval import UNBOUNDED, Interval, interval
 from convdsl.ir.loop import Buffer, For, If, Kernel, Let, Stmt, Store, statements
 from convdsl.ir.text import stmt_text
 
@@ -56,6 +56,7 @@ def compile_kernel(
     identifiers = [code.storage[name] for name in shared]
     module = ast.Module([tree.function("kernel", identifiers, body)], [])
     namespace: dict[str, Any] = {"__builtins__": {}, "fail": code.fail, **code.poison, **_RUNTIME}
+    namespace |= {code.sizes[name]: value for name, value in env.items()}
     exec(compile(ast.fix_missing_locations(module), "<kernel>", "exec"), namespace)
     run = namespace["kernel"]
     return lambda storage: run(*(storage[name] for name in shared))
@@ -71,7 +72,8 @@ class _Compiler:
         self.buffers = buffers
         self.env = env
         self.storage = {name: f"b{n}" for n, name in enumerate(buffers)}
-        self.names: dict[str, str] = {}
+        self.sizes = {name: f"s{n}" for n, name in enumerate(env)}
+        self.names: dict[str, str] = dict(self.sizes)
         self.ranges: dict[str, Interval] = {}
         self.threads: list[str] = []
         self.blocks = 0
@@ -120,11 +122,17 @@ class _Compiler:
         return value
 
     def _index(self, index: Index) -> ast.expr:
-        known = index.substitute(self.env)
-        for name in known.free:
+        for name in index.free:
             if name not in self.names:
                 raise InternalError(f"kernel {self.kernel.name}: {name} has no value in {index}")
-        return tree.integer(known, self.names)
+        return tree.integer(self._known(index), self.names)
+
+    def _known(self, index: Index) -> Index:
+        """With numbers for sizes; as it is where that divides by zero: it may never be reached."""
+        try:
+            return index.substitute(self.env)
+        except ZeroDivisionError:
+            return index
 
     def _condition(self, conditions: Iterable[Pred]) -> ast.expr:
         return tree.both(
@@ -140,7 +148,9 @@ class _Compiler:
         return identifier
 
     def _range(self, index: Index) -> Interval:
-        return interval(index.substitute(self.env), self.ranges)
+        known = self._known(index)
+        # A name without a range would count as a size of any value, so what is left is unknown.
+        return interval(known, self.ranges) if known.free <= self.ranges.keys() else UNBOUNDED
 
     # -- statements --------------------------------------------------------------------------------
     def block(self, body: tuple[Stmt, ...]) -> list[ast.stmt]:
@@ -163,7 +173,7 @@ class _Compiler:
 
     def _for(self, loop: For) -> list[ast.stmt]:
         low, high = self._index(loop.var.low), self._index(loop.var.high)
-        once = loop.var.extent.substitute(self.env).as_int() == 1
+        once = self._known(loop.var.extent).as_int() == 1
         top = self._range(loop.var.high)[1]
         bounds = self._range(loop.var.low)[0], None if top is None else top - 1
         identifier = self._bind(loop.var.name, bounds)

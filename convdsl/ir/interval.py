@@ -28,7 +28,9 @@ def interval(index: Index, ranges: Mapping[str, Interval]) -> Interval:
     return low, high
 
 
-def ranges_of(variables: Iterable[Var], known: Mapping[str, Interval] | None = None) -> dict[str, Interval]:
+def ranges_of(
+    variables: Iterable[Var], known: Mapping[str, Interval] | None = None
+) -> dict[str, Interval]:
     """The interval of each variable, bounds that name earlier variables included."""
     out: dict[str, Interval] = dict(known or {})
     for var in variables:

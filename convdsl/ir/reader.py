@@ -127,7 +127,7 @@ def _explain(error: UnexpectedInput, source: Source) -> CdslError:
         expected -= {t.name for t in build_lark().terminals if t.pattern.value.isalnum()}
     words = sorted(map(_spell, expected))
     wanted = (f"expected {', '.join(words)}",) if words else ()
-    return CdslError("E0401", f"unexpected {found}", span, notes=wanted)
+    return CdslError("E0401", f"{found} does not fit here", span, notes=wanted)
 
 
 def _spell(terminal: str) -> str:

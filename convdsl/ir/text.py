@@ -163,21 +163,21 @@ def _wrap(line: str) -> str:
             break
         end = abs(min(fitting or later)[1])
         out += line[start:end] + "\n" + hanging
-        start, room = end + 1, _WIDTH - len(hanging)
+        start, room = end + 1, max(_WIDTH - len(hanging), _WIDTH // 2)
     return out + line[start:]
 
 
 def _breaks(line: str) -> list[tuple[int, int]]:
     """The places of spaces inside brackets, each with its depth."""
     out: list[tuple[int, int]] = []
-    depth, before = 0, " "
+    depth, views, before = 0, 0, " "
     for at, char in enumerate(line):
         if char == "#":  # names and numbers hold none: the rest is a comment
             break
-        # A view's brackets touch the name and the index; comparisons have spaces around them.
-        depth += char in "([{" or (char == "<" and before != " ")
-        depth -= char in ")]}" or (char == ">" and line[at + 1 : at + 2] == "[")
+        # A view touches the name and the index; comparisons have spaces around them.
+        depth += (char in "([{") - (char in ")]}")
+        views += (char == "<" and before != " ") - (char == ">" and line[at + 1 : at + 2] == "[")
         if char == " " and depth:
-            out.append((at, depth))
+            out.append((at, depth + views))
         before = char
     return out

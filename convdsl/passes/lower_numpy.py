@@ -10,6 +10,7 @@ from convdsl.ir.equation import Equation, Piece, System
 from convdsl.ir.expr import Const, Expr, Reduce, Select, walk
 from convdsl.ir.loop import Buffer, Kernel, LoopProgram, Memory, Stmt, Store, nest
 from convdsl.passes.contraction import contraction_of
+from convdsl.passes.name_bounds import name_bounds
 from convdsl.passes.names import Names
 from convdsl.passes.numpy_accumulate import accumulate
 from convdsl.passes.numpy_columns import columns_of, lower_columns
@@ -25,9 +26,9 @@ def lower_numpy(system: System, choices: dict[str, Choice]) -> LoopProgram:
     context = Context(system, Names(all_names(system)), tuple(t.name for t in system.inputs))
     kernels = [_equation(context, q, choices[q.tensor]) for q in system.equations]
     buffers = [Buffer(t.name, t.dtype, t.dims, MEMORY[t.role]) for t in system.tensors]
-    return LoopProgram(
-        system.name, system.sizes, system.definitions, (*buffers, *context.temps), tuple(kernels)
-    )
+    every = (*buffers, *context.temps)
+    program = LoopProgram(system.name, system.sizes, system.definitions, every, tuple(kernels))
+    return name_bounds(program, context.names)
 
 
 def all_names(system: System) -> set[str]:

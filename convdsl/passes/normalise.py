@@ -2,6 +2,7 @@
 
 * `inline`: a let without reductions disappears into its readers; one with reductions stays a tensor.
 * `from_zero`: every variable runs from zero.
+* `simplify`: axes of extent one and neutral constants are dropped.
 * `materialise`: reductions inside reductions, and all but one of several, become tensors of their own,
   so that each equation has at most one reduction and it is not nested.
 """
@@ -27,10 +28,11 @@ from convdsl.ir.expr import (
 )
 from convdsl.ir.index import Index, const, sym
 from convdsl.passes.names import Names
+from convdsl.passes.simplify import simplify
 
 
 def normalise(system: System) -> System:
-    return materialise(from_zero(inline(system)))
+    return materialise(simplify(from_zero(inline(system))))
 
 
 def inline(system: System) -> System:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from convdsl.ir.equation import Equation, Piece, Tensor
 from convdsl.ir.expr import Access, Binary, Const, Load, Reduce, Var, free_names
 from convdsl.ir.index import Index, ceildiv, const, floordiv, maximum, minimum, product, sym
-from convdsl.ir.loop import For, Level, Stmt, Store, nest
+from convdsl.ir.loop import For, Let, Level, Stmt, Store, nest
 from convdsl.passes.contraction import Contraction
 from convdsl.passes.names import Names
 from convdsl.passes.numpy_accumulate import at_points, host_loops
@@ -94,10 +94,14 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
     blocked = blocked_place(context, target, points, fixed)
 
     flat = columns.inner + columns.taps
-    block, cut = _block(context, points, rows, flat)
+    length, cut = _block(context, points, rows, flat)
     extents = {v.name: v.high for v in (*rows, *flat)}
     if cut is not None and long_axis is not None:
-        extents[long_axis.name] = block
+        extents[long_axis.name] = length
+    named = cut is not None and length.as_int() is None
+    block = sym(context.names.fresh("block")) if named else length
+    if cut is not None:
+        cut = Var(cut.name, cut.low, ceildiv(cut.high, block))
     wide = all(p.split.period >= LONG_PHASES and p.dense for p in points.phases.values())
     order = (*rows, *flat) if points.phases and wide else (*flat, *rows)
     col = context.temp("columns", columns.relation.dtype, [extents[v.name] for v in order])
@@ -128,7 +132,10 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
     if blocked.spread:
         body = (fill_blocked(context, blocked, 0.0), *body, *blocked.spread)
     out: list[Stmt] = [] if blocked.covers else [target.fill(0.0)]
-    return [*out, *nest([(v, "host") for v in hosted], body)]
+    body = nest([(v, "host") for v in hosted], body)
+    if named:
+        body = (Let(str(block), length, body),)
+    return [*out, *body]
 
 
 def _product(columns: Columns, access: Access, order: list[Var]) -> tuple[Stmt, ...]:
@@ -151,7 +158,7 @@ def _product(columns: Columns, access: Access, order: list[Var]) -> tuple[Stmt, 
 def _block(
     context: Context, points: Points, rows: tuple[Var, ...], flat: tuple[Var, ...]
 ) -> tuple[Index, Var | None]:
-    """How much of the first data axis fits the cap, and the host loop over the cuts if it is cut."""
+    """How much of the data axis fits the cap, and if it is cut a loop variable over the whole axis."""
     sliced = {v.name for v in points.slices}
     axis = next((v for v in rows if v.name in sliced and v.name in {*_tied(points)}), None)
     whole = product(v.extent for v in (*rows, *flat)) * 4
@@ -160,10 +167,11 @@ def _block(
         return const(0), None
     other = product(v.extent for v in (*rows, *flat) if v is not axis) * 4
     per = other.as_int()
-    block = const(max(1, CAP // max(1, per))) if per is not None else maximum(
-        1, floordiv(const(CAP), maximum(1, other))
-    )  # fmt: skip
-    return block, Var(context.names.fresh("cut"), const(0), ceildiv(axis.high, block))
+    if per is not None:
+        block = const(max(1, CAP // max(1, per)))
+    else:
+        block = maximum(1, minimum(axis.high, floordiv(const(CAP), maximum(1, other))))
+    return block, Var(context.names.fresh("cut"), const(0), axis.high)
 
 
 def _tied(points: Points) -> set[str]:

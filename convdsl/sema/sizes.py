@@ -27,8 +27,13 @@ def solve_sizes(
     parameters: Mapping[str, int | float],
     shapes: Mapping[str, tuple[int, ...]],
     given: Mapping[str, int] | None = None,
+    *,
+    partial: bool = False,
 ) -> dict[str, int]:
     """A number for every size on an input axis: given, or found from the shapes of present inputs.
+
+    Defined sizes that are given are handed on, for `complete_sizes` to compare. With `partial`,
+    sizes that nothing determines yet are left out.
 
     Raises:
         CdslError: E0301 for a failing clause over parameters, E0303 for a shape that does not fit,
@@ -51,9 +56,9 @@ def solve_sizes(
             else:
                 open_axes.append(axis)
     missing = [name for name in op.input_sizes if name not in sizes]
-    if missing:
+    if missing and not partial:
         raise undetermined(op, missing, open_axes, {**known, **sizes})
-    return sizes
+    return sizes | {name: given[name].__index__() for name, _ in op.defined if name in given}
 
 
 def _take(

@@ -1,7 +1,7 @@
 """`evaluate` on exact values: the field cases about meaning, and the corners of the language.
 
-Every expected value of the field cases was computed twice by hand-written programs, by scatter and by
-gather; the letter and number name the case.
+Every expected value of the field cases was computed twice by hand-written programs, by scatter and
+by gather; the letter and number name the case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from convdsl.definition import evaluate
 from convdsl.diagnostics import CdslError, InternalError
 from convdsl.ir.equation import Equation, Piece, System, Tensor
 from convdsl.ir.evaluate import evaluate_system
-from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Reduce, Var, eq, ge
+from convdsl.ir.expr import Access, Binary, Const, Expr, Guard, Load, Pred, Reduce, Var, eq, ge
 from convdsl.ir.index import Index, const, floordiv, minimum, modulo, sym
 
 NAN, INF = np.nan, np.inf
@@ -32,7 +32,9 @@ def transposed(x: Any, w: Any, b: Any = None, **params: int) -> Any:
     x, w = np.asarray(x, np.float32), np.asarray(w, np.float32)
     x = x.reshape((1,) * (3 - x.ndim) + x.shape)
     w = w.reshape((1,) * (3 - w.ndim) + w.shape)
-    arrays = {"x": x, "w": w} | ({} if b is None else {"b": np.atleast_1d(np.float32(b))})
+    arrays = {"x": x, "w": w}
+    if b is not None:
+        arrays["b"] = np.atleast_1d(np.asarray(b, np.float32))
     y = evaluate(shipped("conv_transpose1d"), arrays, params)
     return y[0, 0].tolist() if y.shape[:2] == (1, 1) else y[0].tolist()
 
@@ -101,7 +103,7 @@ def test_f46_empty_batches(n: int) -> None:
 
 
 def test_no_channels_leave_the_bias() -> None:
-    arrays = {"x": np.ones((1, 0, 3)), "w": np.ones((0, 2, 1)), "b": np.float32([1, 2])}
+    arrays = {"x": np.ones((1, 0, 3)), "w": np.ones((0, 2, 1)), "b": np.array([1, 2])}
     y = evaluate(shipped("conv_transpose1d"), arrays)
     assert y.tolist() == [[[1, 1, 1], [2, 2, 2]]]
 
@@ -140,10 +142,10 @@ def test_f72_a_long_axis() -> None:
 
 
 def test_f110_f112_shapes_are_checked() -> None:
+    arrays = {"x": np.ones((1, 1, 2)), "w": np.ones((1, 2, 2))}
     for b in ([1.0], [1.0, 2.0, 3.0], [[1.0], [2.0]]):
         with pytest.raises(CdslError, match="E0303"):
-            evaluate(shipped("conv_transpose1d"),
-                     {"x": np.ones((1, 1, 2)), "w": np.ones((1, 2, 2)), "b": np.asarray(b)})  # fmt: skip
+            evaluate(shipped("conv_transpose1d"), {**arrays, "b": np.asarray(b)})
     for params in ({D: 0}, {S: 0}, {G: 0}, {G: -1}, {OP: 1}, {"strides": 1}):
         with pytest.raises(CdslError, match=r"E030[12]"):
             transposed([1, 2], [1, 2], **params)
@@ -305,12 +307,10 @@ def test_a_phase_form_is_the_definition() -> None:
     """o = 2*t + kappa - 1, k = 2*j + kappa, l = t - j: the phases of stride 2 with padding 1."""
     x, w, size = [1, 2, 3], [1, 10, 100], 5
     t, kappa = Var("t", const(0), const(4)), Var("kappa", const(0), const(2))
-    j, k, l = Var("j", const(0), const(2)), sym("j") * 2 + sym("kappa"), sym("t") - sym("j")
-    inside = [ge(l), ge(2 - l), ge(2 - k)]
+    j, k, at = Var("j", const(0), const(2)), sym("j") * 2 + sym("kappa"), sym("t") - sym("j")
+    inside = [ge(at), ge(2 - at), ge(2 - k)]
     w_at = Load(Access("w", (k,), (const(3),)), "f32")
-    from convdsl.ir.expr import Binary
-
-    total = Reduce("sum", (j,), tuple(inside), Binary("*", load("x", l, 3), w_at))
+    total = Reduce("sum", (j,), tuple(inside), Binary("*", load("x", at, 3), w_at))
     o = sym("t") * 2 + sym("kappa") - 1
     phases = Piece((t, kappa), (ge(o), ge(size - 1 - o)), Access("y", (o,), (const(size),)), total)
     tensors = (
@@ -330,7 +330,7 @@ def test_sizes_that_stay_symbols() -> None:
         Tensor("y", "f32", ((sym("P"),),), "output"),
     )
     value = Load(Access("x", (sym("i") - 1,), (n,)), "f32")
-    equation = Equation("y", (Piece((Var("i", const(1), n + 1),), (),
-                                    Access("y", (sym("i") - 1,), (sym("P"),)), value),))  # fmt: skip
-    system = System("f", ("N",), (("P", n),), tensors, (equation,))
+    at = Access("y", (sym("i") - 1,), (sym("P"),))
+    shifted = Piece((Var("i", const(1), n + 1),), (), at, value)
+    system = System("f", ("N",), (("P", n),), tensors, (Equation("y", (shifted,)),))
     assert evaluate_system(system, {"x": np.arange(3.0)}, {"N": 3})["y"].tolist() == [0, 1, 2]

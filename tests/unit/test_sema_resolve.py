@@ -49,7 +49,7 @@ def test_conv_transpose1d(conv_transpose1d: str) -> None:
     assert op.input_sizes == ("N", "C", "L", "M", "K")
     assert [name for name, _ in op.defined] == ["LO"]
     assert len(op.checks) == 5
-    assert [p.name for p in op.int_parameters][0] == "stride"
+    assert op.int_parameters[0].name == "stride"
     (piece,) = op.system.equations[0].pieces
     ranges = {v.name: f"{v.low}..{v.high}" for v in piece.vars}
     assert ranges == {"n": "0..N", "g": "0..groups", "m": "0..M", "o": "0..LO"}

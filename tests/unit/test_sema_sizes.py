@@ -46,7 +46,8 @@ def refused(code: str, call: Any, *args: Any, **named: Any) -> str:
 
 
 def test_defaults_are_filled_in(op: ResolvedOp) -> None:
-    bound = bind_parameters(op, {"stride": np.int32(4)})
+    int32: Any = np.int32(4)
+    bound = bind_parameters(op, {"stride": int32})
     assert bound == {
         "stride": 4, "dilation": 1, "pad_begin": 0, "pad_end": 0, "out_pad": 0, "groups": 1,
     }  # fmt: skip
@@ -67,7 +68,8 @@ def test_a_float_takes_finite_numbers_only(value: Any) -> None:
 def test_a_float_takes_integers_and_numpy_numbers() -> None:
     op = op_of("op f(x: f32[N], a: float, c: float = -0.5) -> y: f32[N] { y[n] = a * c * x[n] }")
     assert bind_parameters(op, {"a": 2}) == {"a": 2.0, "c": -0.5}
-    assert type(bind_parameters(op, {"a": np.float32(0.5)})["a"]) is float
+    half: Any = np.float32(0.5)
+    assert type(bind_parameters(op, {"a": half})["a"]) is float
 
 
 def test_integers_pass_64_bits_never(op: ResolvedOp) -> None:
@@ -99,6 +101,14 @@ def test_given_sizes_help_and_are_checked() -> None:
     assert solve_sizes(op, {}, {}, {"A": 2, "B": 3}) == {"A": 2, "B": 3}
     for wrong in ({"Z": 1}, {"A": 1.5}, {"A": True}):
         refused("E0309", solve_sizes, op, {}, {"x": (6,)}, wrong)
+
+
+def test_what_is_bound_early_is_checked_early(op: ResolvedOp) -> None:
+    parameters = bind_parameters(op, {})
+    w = {"w": (6, 5, 4)}
+    assert solve_sizes(op, parameters, w, partial=True) == {"C": 6, "M": 5, "K": 4}
+    refused("E0303", solve_sizes, op, parameters, w, {"C": 7}, partial=True)
+    assert solve_sizes(op, parameters, w, {"LO": 9}, partial=True)["LO"] == 9
 
 
 def test_powers_have_exact_roots() -> None:
