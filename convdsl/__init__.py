@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from convdsl._version import __version__
-from convdsl.diagnostics import CdslError, DeviceError, InternalError
 
 if TYPE_CHECKING:
     from convdsl import ops
     from convdsl.api import compile, evaluate, load, parse
     from convdsl.artifact import load_kernel
     from convdsl.backends.base import Plan
+    from convdsl.diagnostics import CdslError, DeviceError, InternalError
     from convdsl.kernel import Kernel
     from convdsl.syntax.ast import Program
 
@@ -23,6 +23,9 @@ __all__ = [
 
 # `import convdsl` stays light: everything else loads when it is first used.
 _LAZY = {
+    "CdslError": "convdsl.diagnostics",
+    "DeviceError": "convdsl.diagnostics",
+    "InternalError": "convdsl.diagnostics",
     "compile": "convdsl.api",
     "evaluate": "convdsl.api",
     "load": "convdsl.api",
@@ -38,7 +41,8 @@ def __getattr__(name: str) -> Any:
     if name == "ops":
         return import_module("convdsl.ops")
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+        return value
     raise AttributeError(f"module 'convdsl' has no attribute '{name}'")
 
 

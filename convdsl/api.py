@@ -86,11 +86,16 @@ def compile(
                 "E0358", f"`dynamic` names `{name}`, which {reason}",
                 notes=(f"the op's sizes: {', '.join(resolved.input_sizes) or 'none'}",),
             )  # fmt: skip
-    if known <= fixed.keys():
-        complete_sizes(resolved, bound, fixed)
+    complete_sizes(resolved, bound, fixed, partial=True)
     # A defined size that depends on a dynamic one is dynamic itself.
     for name, formula in resolved.defined:
         if formula.free & symbols:
+            if name in fixed:
+                raise CdslError(
+                    "E0358",
+                    f"`{name}` cannot be given: it follows from sizes that have no number",
+                    help=f"give {', '.join(sorted(formula.free & symbols))} instead",
+                )
             symbols |= {name}
     options = Options(
         resolved, print_program(tree), bound, target, accuracy, limits, fixed, symbols, algorithm

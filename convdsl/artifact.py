@@ -120,17 +120,8 @@ _LARGEST = 1 << 26
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise _no_kernel(path, f"cannot be read: {reason}") from None
-    try:
-        record = json.loads(data) if len(data) <= _LARGEST else None
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict) or "format" not in record or "convdsl" not in record:
+    record = _parse(path)
+    if record is None:
         raise _no_kernel(path, "is not the manifest of a saved kernel")
     if record["format"] != FORMAT:
         raise CdslError(
@@ -149,6 +140,23 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return record
 
 
+def _parse(path: Path) -> dict[str, Any] | None:
+    """What a manifest says, of whatever format; None when it is something else."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _no_kernel(path, f"cannot be read: {reason}") from None
+    try:
+        record = json.loads(data) if len(data) <= _LARGEST else None
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(record, dict) and "format" in record and "convdsl" in record:
+        return record
+    return None
+
+
 def _check(record: Mapping[str, Any]) -> str:
     """A hash of all that the manifest says, however it is laid out."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
@@ -156,18 +164,12 @@ def _check(record: Mapping[str, Any]) -> str:
 
 def _spare_others(path: Path) -> None:
     """Refuse to overwrite a manifest that is not one of ours."""
-    if not path.exists():
-        return
-    try:
-        _read_manifest(path)
-    except CdslError as error:
-        if "convdsl" in error.message:
-            return
+    if path.exists() and _parse(path) is None:
         raise CdslError(
             "E0361",
             f"`{path}` exists and is not the manifest of a saved kernel",
             help="choose another folder",
-        ) from None
+        )
 
 
 # -- the files ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import stat
@@ -144,8 +145,6 @@ def _fill(file: IO[bytes], content: Content) -> None:
 
 
 def _drop(path: Path) -> None:
-    try:
+    with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
-    except OSError:
-        pass
     _PENDING.discard(path)

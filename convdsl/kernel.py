@@ -128,8 +128,9 @@ class Kernel:
         bound._variants = self._variants
         checked = self._checked(by_name_partial(self._options.op, self._free, arrays))
         bound._bound = self._bound | {n: np.array(a, order="C") for n, a in checked.items()}
-        if self._options.fixed:
-            solve_sizes(self._options.op, self._options.params, _shapes(bound._bound), self._options.fixed)
+        o = self._options
+        known = solve_sizes(o.op, o.params, _shapes(bound._bound), o.fixed, partial=True)
+        complete_sizes(o.op, o.params, known, partial=True)
         return bound
 
     # -- on a device ------------------------------------------------------------------------------
@@ -255,9 +256,9 @@ class Kernel:
             return known
         o = self._options
         everything = {**shapes, **_shapes(self._bound)}
-        sizes = solve_sizes(o.op, o.params, everything, o.fixed)
-        sizes = complete_sizes(o.op, o.params, sizes)
         absent = frozenset(t.name for t in o.op.inputs if t.name not in everything)
+        sizes = solve_sizes(o.op, o.params, everything, o.fixed)
+        sizes = complete_sizes(o.op, o.params, {**o.fixed, **sizes}, absent=absent)
         found = self._variants.get(sizes, absent), sizes
         with self._lock:
             self._known[key] = found

@@ -1,4 +1,4 @@
-"""NumPy's .npy files, read with care: nothing is unpickled, nothing is allocated on a header's word."""
+"""NumPy's .npy files, read with care: nothing is unpickled, nothing allocated on trust."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def npy_parts(array: Array) -> tuple[bytes, memoryview]:
     file = io.BytesIO()
     header = np.lib.format.header_data_from_array_1_0(array)
     np.lib.format.write_array_header_1_0(file, header)
-    return file.getvalue(), memoryview(array.reshape(-1).view(np.uint8))
+    return file.getvalue(), array.reshape(-1).view(np.uint8).data
 
 
 def _header(path: Path, file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

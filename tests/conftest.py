@@ -17,7 +17,7 @@ settings.register_profile(
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("nightly", settings.get_profile("default"), max_examples=1000)
+settings.register_profile("nightly", settings.get_profile("default"), max_examples=500)
 settings.load_profile(os.environ.get("CONVDSL_PROFILE", "default"))
 
 

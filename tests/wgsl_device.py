@@ -1,4 +1,4 @@
-"""Runs an emitted module on the software adapter: no runner, no cache, one dispatch after the other."""
+"""Runs an emitted module on the software adapter: no cache, one dispatch after the other."""
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
 """Rules that every emitted WGSL text obeys, checked without a compiler.
 
-    check_wgsl_text(text)                        raises AssertionError with all problems found
-    check_wgsl_text(text, divisions=False)       also: no integer / or % in an innermost loop that does
-                                                 not depend on that loop's variable
+    check_wgsl_text(text)                     raises AssertionError with all problems found
+    check_wgsl_text(text, divisions=False)    also: no integer / or % in an innermost loop that
+                                              does not depend on that loop's variable
 
-What one compiler accepts another refuses: barriers under a thread's condition, workgroup sizes that are
-not plain numbers, names that are reserved, constants that overflow. So the rules are the strictest ones.
+What one compiler accepts another refuses: barriers under a thread's condition, workgroup sizes
+that are not plain numbers, names that are reserved, constants that overflow. So the rules are the
+strictest ones.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from convdsl.backends.wgsl.names import RESERVED
 from tests.wgsl_syntax import Function, Node, Tokens, functions, tokens
@@ -54,7 +56,7 @@ def _words(source: Tokens, text: str) -> Iterator[str]:
     for name in enabled:
         if name != "f16" or not half:
             yield f"enable {name} is not needed"
-    for before, name in zip(source, source[1:], strict=False):
+    for before, name in pairwise(source):
         if before in ("let", "fn", "struct", "const", "override", "alias") and name in RESERVED:
             yield f"{before} {name}: a reserved word"
     for name in re.findall(r"\bvar(?:<[^>]*>)?\s+(\w+)", text):
@@ -82,7 +84,7 @@ def _workgroup_size(function: Function) -> Iterator[str]:
         yield f"{function.name}: no workgroup size"
 
 
-# -- uniform control flow ----------------------------------------------------------------------------
+# -- uniform control flow -------------------------------------------------------------------------
 class _Flow:
     """Follows which names may differ between the threads of a workgroup."""
 
@@ -156,7 +158,7 @@ def _assigned(head: Tokens) -> list[str]:
     return []
 
 
-# -- integers ------------------------------------------------------------------------------------------
+# -- integers -------------------------------------------------------------------------------------
 def _indices(name: str, body: list[Node]) -> Iterator[str]:
     """No floating point in what is an index: integer lets, subscripts, loop heads."""
     for node in _walk(body):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TOKEN = re.compile(
-    r"\s*(?:([A-Za-z_]\w*|(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|0[xX][0-9a-fA-F]+)[iufh]?)"
+    r"\s*(?:([A-Za-z_]\w*|(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)[iufh]?)"
     r"|(->|\+\+|--|&&|\|\||[-+*/%<>=!&|]=|.))",
     re.DOTALL,
 )
@@ -18,9 +18,9 @@ Tokens = list[str]
 
 @dataclass(slots=True)
 class Node:
-    """A statement: `kind` is if, for, while, loop, block, simple; `head` its tokens, `parts` its blocks.
+    """A statement: `kind` is if, for, while, loop, block, simple; `parts` are its blocks.
 
-    For `for`, `head` holds init ; condition ; update.
+    `head` holds its tokens: of a `for`, init ; condition ; update.
     """
 
     kind: str

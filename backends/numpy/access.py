@@ -1,22 +1,23 @@
 """From an access inside a nest to a NumPy view of the buffer, one axis a nest variable.
 
-A dim with one variable is a slice, a dim with none an integer, a dim like `t*4 + r` is split into two
-dims or reshaped; any other affine map is a view with computed strides. What is not affine is gathered
-through index arrays. Views are right when every variable has at least one value; `Nest.guard` collects
-the variables for which that has to be checked first.
+A dim with one variable is a slice, a dim with none an integer, a dim like `t*4 + r` is split into
+two dims or reshaped; any other affine map is a view with computed strides. What is not affine is
+gathered through index arrays. Views are right when every variable has at least one value;
+`Nest.guard` collects the variables for which that has to be checked first.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from convdsl.backends.numpy import code
 from convdsl.backends.numpy.integers import exact
 from convdsl.backends.numpy.proof import Facts, divide
 from convdsl.backends.numpy.scope import Scope
 from convdsl.ir.expr import Access, Var
-from convdsl.ir.index import ONE, ZERO, Index, total
+from convdsl.ir.index import ONE, ZERO, Index
 
 
 class NotVector(Exception):
@@ -61,7 +62,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class View:
-    """`base[items]`, whose axes are `vars`. `items` has an entry a dim; None: nothing to subscript."""
+    """`base[items]`, an item a dim of `base`, whose axes are `vars`."""
 
     base: ast.expr
     items: tuple[ast.expr, ...]
@@ -93,7 +94,7 @@ class View:
         return View(base, tuple(code.section() for _ in order), order)
 
     def aligned(self, order: tuple[str, ...]) -> ast.expr:
-        """The view with the axes of `order`, of extent 1 where it lacks a variable (none in front)."""
+        """The view with the axes of `order`: extent 1 where it lacks a variable, none in front."""
         view = self.transposed(tuple(v for v in order if v in self.vars))
         items = list(view.items)
         out: list[ast.expr] = []
@@ -147,7 +148,7 @@ def radices(index: Index, names: list[str], facts: Facts) -> list[Index]:
 
 
 def view(access: Access, nest: Nest) -> View:
-    """The view of an affine access; NotVector names the variables of an index that is not affine."""
+    """The view of an affine access; NotVector names the variables of another index."""
     used = nest.used(access)
     crooked = [i for i in access.index if not i.is_affine_in(used)]
     if crooked:
@@ -187,17 +188,17 @@ def view(access: Access, nest: Nest) -> View:
         base = code.method(result.node(), "reshape", *extents)
         result = View(base, tuple(code.section() for _ in order), tuple(order))
     if flips:
-        turned = [code.section(step=code.number(-1)) if n in flips else code.section() for n in order]
+        turned = [
+            code.section(step=code.number(-1)) if n in flips else code.section() for n in order
+        ]
         result = View(result.node(), tuple(turned), tuple(order))
     return result
 
 
-def _radix(
-    steps: list[tuple[Index, str]], nest: Nest
-) -> tuple[list[str], Index, Index] | None:
+def _radix(steps: list[tuple[Index, str]], nest: Nest) -> tuple[list[str], Index, Index] | None:
     """(names from slowest, step, span) when the variables cover an arithmetic progression."""
     steps = sorted(steps, key=lambda s: -nest.facts.guess(s[0]))
-    for (factor, _), (inner, name) in zip(steps, steps[1:], strict=False):
+    for (factor, _), (inner, name) in pairwise(steps):
         if not nest.facts.equal(factor, inner * nest.extent(name)):
             return None
     if not nest.facts.positive(steps[-1][0]):
@@ -235,44 +236,6 @@ def _strided(access: Access, base: ast.expr, nest: Nest) -> View:
     )
     node = code.call(scope.helper("_strided"), base, start, shape, steps)
     return View(node, tuple(code.section() for _ in order), tuple(order))
-
-
-def injective(access: Access, nest: Nest) -> frozenset[str]:
-    """Nest variables of a store that could not be proved to tell its elements apart."""
-    access = canonical(access, nest)
-    open_names = set(nest.used(access))
-    if any(not i.is_affine_in(open_names) for i in access.index):
-        return frozenset().union(
-            *(nest.names(i) for i in access.index if not i.is_affine_in(open_names))
-        )
-    progress = True
-    while open_names and progress:
-        progress = False
-        for index in access.index:
-            names = [n for n in nest.names(index) if n in open_names]
-            if names and _separates(index, names, nest):
-                open_names -= set(names)
-                progress = True
-    return frozenset(open_names)
-
-
-def _separates(index: Index, names: list[str], nest: Nest) -> bool:
-    facts, span = nest.facts, ZERO
-    factors = [(index.coefficient(n), n) for n in names]
-    factors = [(f if facts.positive(f) else -f, n) for f, n in factors]
-    for factor, name in sorted(factors, key=lambda f: facts.guess(f[0])):
-        if not facts.positive(factor - span):
-            return False
-        span = total([span, factor * (nest.extent(name) - 1)])
-    return True
-
-
-def in_bounds(access: Access, nest: Nest) -> bool:
-    """Whether the access is surely inside the buffer at every point of the nest."""
-    return all(
-        nest.facts.holds(i) and nest.facts.holds(d - 1 - i)
-        for i, d in zip(access.index, access.dims, strict=True)
-    )
 
 
 def arange(name: str, order: tuple[str, ...], nest: Nest) -> ast.expr:

@@ -18,6 +18,7 @@ from convdsl.backends.numpy.header import allocate, module_text
 from convdsl.backends.numpy.integers import condition
 from convdsl.backends.numpy.module import NumpyModule
 from convdsl.backends.numpy.nest import elementwise, make_nest
+from convdsl.backends.numpy.render import names_in
 from convdsl.backends.numpy.scope import Scope
 from convdsl.ir.expr import Var, ge
 from convdsl.ir.loop import For, If, Kernel, Let, LoopProgram, Stmt, Store
@@ -28,8 +29,8 @@ def emit_module(
 ) -> NumpyModule:
     """The module of a program.
 
-    `axes` gives for each input and the output how many of the buffer's dims make up each axis of the
-    user's array (left out: one each). `title` is put into the docstring.
+    `axes` gives for each input and the output how many of the buffer's dims make up each axis of
+    the user's array (left out: one each). `title` is put into the docstring.
     """
     return module_text(*_emit(program, axes or {}), title)
 
@@ -46,7 +47,7 @@ def _kernel(kernel: Kernel, scope: Scope) -> list[Item]:
     for buffer in kernel.locals:
         scope.add_local(buffer)
     body = _body(kernel.body, scope)
-    return [*allocate(kernel.locals, scope, code.names_in(body)), *body]
+    return [*allocate(kernel.locals, scope, names_in(body)), *body]
 
 
 def _body(body: tuple[Stmt, ...], scope: Scope) -> list[Item]:
@@ -66,7 +67,7 @@ def _body(body: tuple[Stmt, ...], scope: Scope) -> list[Item]:
 def _pair(first: Stmt, second: Stmt, scope: Scope) -> list[Item] | None:
     """A store and an accumulation over the same region, with the accumulated value written first.
 
-    So that it needs no temporary: zeros before a product are not stored at all, a bias is added after.
+    So it needs no temporary: zeros before a product are not stored at all, a bias is added after.
     """
     start, rest = chain(first), chain(second)
     if start is None or rest is None or not rest.vars:
@@ -104,7 +105,11 @@ def _statement(stmt: Stmt, scope: Scope) -> list[Item]:
             with facts.scope():
                 for p in conditions:
                     facts.assume(p)
-                return [code.when(code.both(tests), _body(body, scope))] if tests else _body(body, scope)
+                return (
+                    [code.when(code.both(tests), _body(body, scope))]
+                    if tests
+                    else _body(body, scope)
+                )
         case Store():
             raise NotImplementedError
 
@@ -145,7 +150,7 @@ def _peel(found: Chain, names: frozenset[str], scope: Scope) -> Var:
 def _vector(
     found: Chain, scope: Scope, fill: Chain | None = None, late: Sequence[Item] = ()
 ) -> list[Item]:
-    """A nest as a NumPy statement. `fill`: the store before it, which it replaces together with `late`."""
+    """A nest as a NumPy statement. `fill`: the store before it, which this and `late` replace."""
     levels = {v.name: level for v, level in found.vars}
     nest = make_nest(scope, [v for v, _ in found.vars])
     store, items = found.store, list[Item]()

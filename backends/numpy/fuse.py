@@ -111,9 +111,7 @@ def covers(first: Chain, second: Chain, facts: Facts) -> bool:
     return any(_same(first, second, mine, list(order), facts) for order in permutations(others))
 
 
-def _same(
-    first: Chain, second: Chain, mine: list[Var], others: list[Var], facts: Facts
-) -> bool:
+def _same(first: Chain, second: Chain, mine: list[Var], others: list[Var], facts: Facts) -> bool:
     """Whether the accesses are equal with the variables matched in this order."""
     pairs = list(zip(mine, others, strict=True))
     names: dict[str, Index | int] = {a.name: sym(b.name) for a, b in pairs}

@@ -1,7 +1,7 @@
 """A nest `store += A*B` as one `np.matmul` on stacked views.
 
-Roles follow from where a variable occurs (A, B, the store), whatever its level is called; the levels
-only say which factor of a longer product belongs to which side.
+Roles follow from where a variable occurs (A, B, the store), whatever its level is called; the
+levels only say which factor of a longer product belongs to which side.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import replace
 from convdsl.backends.numpy import code
 from convdsl.backends.numpy.access import Nest, View, canonical
 from convdsl.backends.numpy.code import Item
-from convdsl.backends.numpy.gemm_plan import Operand, Plan, Roles, operand, plan
+from convdsl.backends.numpy.gemm_plan import Operand, Plan, Roles, merges, operand, plan
 from convdsl.backends.numpy.nest import accumulate_into, target
 from convdsl.backends.numpy.scope import Scope
 from convdsl.backends.numpy.values import Values, spans, uses
-from convdsl.ir.expr import Binary, Expr, Load
+from convdsl.ir.expr import Binary, Expr, Load, free_names, loads
 from convdsl.ir.index import Index, product
 from convdsl.ir.loop import Level, Store
 
@@ -118,6 +118,9 @@ def _call(left: Expr, right: Expr, chosen: Plan, nest: Nest) -> ast.expr:
         return code.call(code.np("dot"), a, _matrix(right, (), (chosen.k,), nest))
     a = _matrix(left, chosen.stack, (chosen.m, chosen.k), nest)
     b = _matrix(right, chosen.stack, (chosen.k, chosen.n), nest)
+    if nest.scope.host_depth and not nest.guard:
+        a = _once(a, left, (chosen.m, chosen.k), nest)
+        b = _once(b, right, (chosen.n, chosen.k), nest)
     return code.call(code.np("matmul"), a, b)
 
 
@@ -133,6 +136,22 @@ def _matrix(expr: Expr, stack: Names, groups: tuple[Names, ...], nest: Nest) -> 
         lead.pop(0)
     extents = [nest.extent(n) if n in used else product(()) for n in lead]
     return _reshape(node, [*extents, *(_size(group, nest) for group in groups)], nest.scope)
+
+
+def _once(node: ast.expr, expr: Expr, groups: tuple[Names, ...], nest: Nest) -> ast.expr:
+    """An operand that costs a copy or more, and is the same in all iterations around, made once."""
+    scope = nest.scope
+    reads = loads(expr)
+    strides = _operand(expr, nest).strides
+    simple = all(merges(g, strides, nest) for g in groups) and isinstance(expr, Load)
+    fixed = free_names(expr) | frozenset().union(
+        *(v.low.free | v.high.free for v in nest.vars.values() if v.name in uses(expr, nest))
+    )
+    if simple or not reads or not fixed <= scope.sizes | nest.vars.keys():
+        return node
+    if any(scope.buffers[r.access.tensor].memory != "input" for r in reads):
+        return node
+    return scope.prepare(node, reads[0].access.tensor)
 
 
 def _size(names: Names, nest: Nest) -> Index:
@@ -153,7 +172,11 @@ def _store(
         return accumulate_into(scope, place, "+", node)
     order = (*chosen.stack, *chosen.m, *chosen.n)
     plain = len(chosen.m) == 1 and len(chosen.n) == 1
-    extents = [*(nest.extent(n) for n in chosen.stack), _size(chosen.m, nest), _size(chosen.n, nest)]
+    extents = [
+        *(nest.extent(n) for n in chosen.stack),
+        _size(chosen.m, nest),
+        _size(chosen.n, nest),
+    ]
     if chosen.direct:
         there = place.transposed(order)
         if not plain:

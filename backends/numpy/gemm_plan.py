@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 from convdsl.backends.numpy.access import Nest
 from convdsl.ir.expr import Access
@@ -39,7 +39,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Plan:
-    """Products over `stack` (outer axes); rows `m`, columns `n`, inner `k`, each merged to one axis.
+    """Products over `stack` (outer axes); rows `m`, columns `n`, inner `k`, each merged to one.
 
     `direct`: rows and columns of the result are a view of the store.
     """
@@ -68,12 +68,13 @@ def merges(names: tuple[str, ...], strides: Mapping[str, Index] | None, nest: Ne
     if strides is None:
         return False
     return all(
-        nest.facts.equal(strides[a], strides[b] * nest.extent(b))
-        for a, b in zip(names, names[1:], strict=False)
+        nest.facts.equal(strides[a], strides[b] * nest.extent(b)) for a, b in pairwise(names)
     )
 
 
-def blas(rows: tuple[str, ...], columns: tuple[str, ...], strides: Mapping[str, Index] | None) -> bool:
+def blas(
+    rows: tuple[str, ...], columns: tuple[str, ...], strides: Mapping[str, Index] | None
+) -> bool:
     """Whether a matrix has unit stride along its rows or columns, as BLAS wants it."""
     if strides is None or not rows or not columns:
         return True

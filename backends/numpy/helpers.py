@@ -15,7 +15,8 @@ def _check(name, array, shape, dtype):
 def _rank(name, array, axes):
     """Refuse an array with another number of axes."""
     if array.ndim != len(axes):
-        raise ValueError(f"{name} must have the axes [{', '.join(axes)}], not the shape {array.shape}")
+        want = ", ".join(axes)
+        raise ValueError(f"{name} must have the axes [{want}], not the shape {array.shape}")
 ''',
     "_strided": '''
 def _strided(array, start, shape, steps):

@@ -20,7 +20,11 @@ def integer(index: Index, names: Lookup, arrays: Mapping[str, ast.expr] | None =
         return code.number(0)
     if not positive:  # -k + 5 prints as 5 - k
         inner = integer(-index, names, arrays)
-        return code.negate(inner) if len(index.terms) > 1 or index.as_int() is None else _literal(index)
+        return (
+            code.negate(inner)
+            if len(index.terms) > 1 or index.as_int() is None
+            else _literal(index)
+        )
     out: ast.expr | None = None
     for m, c in positive:
         term = _term(m, c, names, arrays)

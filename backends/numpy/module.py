@@ -25,7 +25,7 @@ class NumpyModule:
 
 
 def load(module: NumpyModule) -> Callable[..., Any]:
-    """The function of a generated module, run in a namespace of its own; tracebacks show its text."""
+    """The function of a generated module, in a namespace of its own; tracebacks show the text."""
     filename = _register(module)
     namespace: dict[str, Any] = {"__name__": f"convdsl_{module.entry}"}
     exec(compile(module.text, filename, "exec"), namespace)
@@ -34,7 +34,7 @@ def load(module: NumpyModule) -> Callable[..., Any]:
 
 
 def _register(module: NumpyModule) -> str:
-    """Tell `linecache` the text; modules of one name and different texts get different file names."""
+    """Tell `linecache` the text; another text under the same name gets another file name."""
     filename = f"<convdsl {module.name}>"
     known = linecache.cache.get(filename)
     lines = module.text.splitlines(keepends=True)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable
 
 # Names that the generated text itself uses; `_names` are its helpers.
-RESERVED = frozenset(
-    "np out range min max slice sum tuple list zip ValueError name array shape dtype".split()
-)
+RESERVED = frozenset({
+    "np", "out", "range", "min", "max", "slice", "sum", "tuple", "list", "zip", "str",
+    "ValueError", "name", "array", "shape", "dtype",
+})  # fmt: skip
 
 
 class Names:

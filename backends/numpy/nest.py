@@ -10,8 +10,9 @@ import ast
 from dataclasses import dataclass
 
 from convdsl.backends.numpy import code
-from convdsl.backends.numpy.access import Nest, NotVector, View, injective, view
+from convdsl.backends.numpy.access import Nest, NotVector, View, view
 from convdsl.backends.numpy.code import Item
+from convdsl.backends.numpy.injective import injective
 from convdsl.backends.numpy.scope import Scope
 from convdsl.backends.numpy.values import UFUNCS, Values, binary, operation, spans, uses
 from convdsl.ir.expr import Access, Const, Expr, Load, Scalar, Var, loads
@@ -68,7 +69,7 @@ def check_bounds(nest: Nest) -> None:
 
 
 def check_own_reads(nest: Nest, store: Store, reducing: bool) -> None:
-    """A read of the stored buffer is of the element itself, or of elements that no one stores to."""
+    """A read of the stored buffer is of the element itself, or of one that nothing stores to."""
     if not nest.vars:
         return
     for load in loads(store.value):
@@ -98,7 +99,7 @@ def _apart(a: Access, b: Access, nest: Nest) -> bool:
 
 # -- the statement ---------------------------------------------------------------------------------
 def elementwise(nest: Nest, store: Store, fresh: bool) -> list[Item]:
-    """The statements of a slice nest. `fresh`: the target need not be read, it holds the identity."""
+    """The statements of a slice nest. `fresh`: the target holds the identity, it is not read."""
     place = target(nest, store)
     values = Values(nest, place.order)
     accumulate = store.accumulate

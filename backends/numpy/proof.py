@@ -1,7 +1,7 @@
 """What is known of the integers at a place of a program, and a small prover over it.
 
-Sizes are not negative, a loop variable lies in its range, and conditions around hold. `holds` answers
-"is this index >= 0 for certain?"; a False means only that no proof was found.
+Sizes are not negative, a loop variable lies in its range, and conditions around hold. `holds`
+answers "is this index >= 0 for certain?"; a False means only that no proof was found.
 """
 
 from __future__ import annotations

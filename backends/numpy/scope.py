@@ -1,8 +1,8 @@
 """What the emitter knows while it walks a program: names, facts, and the arrays at hand.
 
-Every access goes through an *alias*: a name for a buffer seen through a row-major view. Unit dims are
-dropped, so a buffer [8, 1, 4096] and a view [8, 4096] of it are one alias; the rest become
-`x_2d = x.reshape(...)` lines, before the first kernel (or, for a local, at the start of its kernel).
+Every access goes through an *alias*: a name for a buffer seen through a row-major view. The shape
+of the array itself needs none; the rest become `x_2d = x.reshape(...)` lines, before the first
+kernel (or, for a local, at the start of its kernel).
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Scope:
         self.aliases: dict[tuple[str, Dims], Alias] = {}
         self.helpers: set[str] = set()
         self.scratch: dict[tuple[str, Dims], str] = {}
+        self.prepared: dict[str, tuple[str, ast.expr]] = {}
         self.host_depth = 0
         self.merges_output = False
 
@@ -124,6 +125,14 @@ class Scope:
         if key not in self.scratch:
             self.scratch[key] = self.names.get("scratch", f"{dtype} {shape}", "scratch")
         return self.scratch[key]
+
+    def prepare(self, node: ast.expr, tensor: str) -> ast.expr:
+        """A name for a value that is computed once, before the first kernel."""
+        key = ast.dump(node)
+        if key not in self.prepared:
+            wanted = f"{self.names.get('buffer', tensor)}_matrix"
+            self.prepared[key] = (self.names.get("prepared", key, wanted), node)
+        return code.name(self.prepared[key][0])
 
     def note_merge(self, buffer: str, dims: Dims) -> None:
         """A view of the output that joins its axes needs an output without gaps."""

@@ -1,7 +1,7 @@
 """Value expressions as NumPy expressions over the axes of a nest.
 
-float32 stays float32: Python literals are weak, and where only literals meet, the first one becomes a
-NumPy scalar of the right type. With no axes the same code gives scalar Python.
+float32 stays float32: Python literals are weak, and where only literals meet, the first one becomes
+a NumPy scalar of the right type. With no axes the same code gives scalar Python.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import reduce
 
 from convdsl.backends.numpy import code
-from convdsl.backends.numpy.access import Nest, NotVector, arange, canonical, in_bounds, view
+from convdsl.backends.numpy.access import Nest, NotVector, arange, canonical, view
+from convdsl.backends.numpy.injective import in_bounds
 from convdsl.backends.numpy.integers import condition
 from convdsl.backends.numpy.scope import Scope
 from convdsl.diagnostics import InternalError

@@ -1,7 +1,7 @@
-"""Where a workgroup has to wait: between two statements that touch the same memory, one of them writing.
+"""Where a workgroup waits: between two statements that touch the same memory, one of them writing.
 
-The pass runs along a workgroup-level sequence with the accesses since the last barrier in hand. A loop
-may also run into its own next iteration, so it starts with what its end leaves behind.
+The pass runs along a workgroup-level sequence with the accesses since the last barrier in hand. A
+loop may also run into its own next iteration, so it starts with what its end leaves behind.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NONE = Effects()
 
 
 class Barriers:
-    """Decides for one kernel. `shared` are its workgroup buffers and the results it accumulates in."""
+    """Decides for one kernel: its workgroup buffers, and the results it accumulates in."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.workgroup = frozenset(b.name for b in kernel.locals if b.memory == "workgroup")
@@ -65,13 +65,13 @@ class Barriers:
         return Effects(frozenset(read) & self._shared, frozenset({target}) & self._shared)
 
     def after(self, stmt: Stmt, before: Effects) -> tuple[frozenset[str], Effects]:
-        """For a thread nest: the buffers that need a barrier in front of it, and the state behind it."""
+        """For a thread nest: the buffers it has to wait for, and the state behind it."""
         own = self.effects(stmt)
         waits = before.conflicts(own)
         return waits, (own if waits else before | own)
 
     def entry(self, loop: For, before: Effects) -> tuple[frozenset[str], Effects]:
-        """For a loop around thread nests: what a barrier in front of it waits for, and the first state.
+        """For a loop around thread nests: what a barrier before it waits for, and its first state.
 
         The barrier goes in front, not inside, where it would otherwise be repeated for nothing.
         """

@@ -1,4 +1,4 @@
-"""A program against the limits it is generated for: refused with the numbers, before any device sees it."""
+"""A program against its limits: refused with the numbers, before any device sees it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ def check_workgroup(kernel: str, size: tuple[int, int, int], limits: Limits) -> 
         raise CdslError(
             "E0501",
             f"kernel {kernel} has {count} threads in a workgroup",
-            notes=(
-                f"{shape} = {count}; profile {limits.profile} allows {limits.max_invocations_per_workgroup}",
-            ),
+            notes=(f"{shape} = {count}; {_allows(limits, limits.max_invocations_per_workgroup)}",),
             help="give each thread a larger tile, or make the workgroup's tile smaller",
         )
     for axis, extent, most in zip("xyz", size, limits.max_workgroup_size, strict=True):
@@ -28,7 +26,7 @@ def check_workgroup(kernel: str, size: tuple[int, int, int], limits: Limits) -> 
             raise CdslError(
                 "E0502",
                 f"kernel {kernel} has a workgroup of {extent} threads along {axis}",
-                notes=(f"{shape}; profile {limits.profile} allows {most} along {axis}",),
+                notes=(f"{shape}; {_allows(limits, most)} along {axis}",),
                 help="map the longer thread loop to x, or make it shorter",
             )
 
@@ -41,9 +39,7 @@ def check_storage(kernel: str, places: list[Place], limits: Limits) -> None:
         raise CdslError(
             "E0503",
             f"kernel {kernel} needs {total} bytes of workgroup memory",
-            notes=(
-                f"{parts}; profile {limits.profile} allows {limits.max_workgroup_storage_bytes} B",
-            ),
+            notes=(f"{parts}; {_allows(limits, limits.max_workgroup_storage_bytes)} B",),
             help="make the tile smaller, above all along the reduction, or stage one operand less",
         )
 
@@ -55,8 +51,7 @@ def check_buffers(kernel: str, buffers: list[Buffer], limits: Limits) -> None:
             "E0504",
             f"kernel {kernel} uses {len(buffers)} buffers",
             notes=(
-                f"{', '.join(b.name for b in buffers)}; "
-                f"profile {limits.profile} allows {limits.max_storage_buffers} in one kernel",
+                f"{', '.join(b.name for b in buffers)}; {_allows(limits, limits.max_storage_buffers)}",
             ),
             help="materialise an intermediate tensor, so that two kernels share the operands",
         )
@@ -71,8 +66,10 @@ def check_binding(buffer: Buffer, limits: Limits) -> None:
     raise CdslError(
         "E0505",
         f"buffer {buffer.name} has {elements * _BYTES[buffer.dtype]} bytes",
-        notes=(
-            f"{buffer.dtype}[{', '.join(map(str, buffer.dims))}]; profile {limits.profile} allows {most}",
-        ),
+        notes=(f"{buffer.dtype}[{', '.join(map(str, buffer.dims))}]; {_allows(limits, most)}",),
         help="compile with the limits of the adapter, or run the operator on parts of its batch",
     )
+
+
+def _allows(limits: Limits, most: int) -> str:
+    return f"profile {limits.profile} allows {most}"

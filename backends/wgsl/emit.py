@@ -1,4 +1,4 @@
-"""A loop program as one WGSL module: header, sizes, buffers, helper functions, one entry point a kernel."""
+"""A loop program as one WGSL module: header, sizes, buffers, helpers, one entry point a kernel."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from convdsl.backends.wgsl.names import Names
 from convdsl.backends.wgsl.threads import thread_shape, workgroup_size
 from convdsl.backends.wgsl.usage import Usage, free_sizes, usage
 from convdsl.backends.wgsl.vectors import Form, forms
+from convdsl.diagnostics import InternalError
 from convdsl.ir.loop import Buffer, Kernel, LoopProgram
 
 _SCALAR = Form(vector=False, named=False)
@@ -32,8 +33,11 @@ class _Module:
         self._helpers = Helpers()
         self._names = Names()
         Helpers.reserve(self._names)
-        symbolic = bool(free_sizes(program))
+        free = free_sizes(program)
+        symbolic = bool(free)
         names = [*program.sizes, *(name for name, _ in program.definitions)]
+        if unknown := sorted(free.difference(names)):
+            raise InternalError(f"program {program.name} uses the unknown sizes {unknown}")
         self._uniforms = tuple(names) if symbolic else ()
         self._uniform = self._names.fresh("sizes") if symbolic else ""
         self._struct = self._names.fresh("Sizes") if symbolic else ""
@@ -78,7 +82,7 @@ class _Module:
             features=features,
         )
 
-    # -- names and numbers of global buffers -----------------------------------------------------------
+    # -- names and numbers of global buffers ------------------------------------------------------
     def _name_globals(self) -> dict[tuple[str, bool], str]:
         """The variable of each buffer as read, and as written (True) where a kernel writes it."""
         out: dict[tuple[str, bool], str] = {}
@@ -112,7 +116,7 @@ class _Module:
             for w in (False, True)
         )
 
-    # -- kernels --------------------------------------------------------------------------------------
+    # -- kernels ----------------------------------------------------------------------------------
     def _locals(self, kernel: Kernel) -> dict[str, Place]:
         form = forms(kernel)
         out: dict[str, Place] = {}
@@ -144,26 +148,23 @@ class _Module:
         lines = [f"var<workgroup> {p.name}: {p.array_type};" for p in shared]
         if lines:
             lines.append("")
-        title = " ".join(kernel.comment.split())
-        lines += [f"// {kernel.name}: {title}" if title else f"// {kernel.name}"]
+        title = f"{kernel.name}: {kernel.comment}" if kernel.comment else kernel.name
+        lines.append(_comment(title))
         return [*lines, *point.lines]
 
-    # -- module text ----------------------------------------------------------------------------------
+    # -- module text ------------------------------------------------------------------------------
     def _header(self, kernels: list[WgslKernel]) -> list[str]:
         buffers = [
             f"{b.name}: {b.dtype}[{', '.join(map(str, b.dims))}]" for b in self._program.buffers
         ]
-        lines = [f"// {self._program.name}"]
-        lines += [
-            f"//   {b.memory} {text}"
-            for b, text in zip(self._program.buffers, buffers, strict=True)
-        ]
-        lines += [f"//   {name} = {value}" for name, value in self._program.definitions]
+        lines = [self._program.name]
+        lines += [f"  {b.memory} {t}" for b, t in zip(self._program.buffers, buffers, strict=True)]
+        lines += [f"  {name} = {value}" for name, value in self._program.definitions]
         for kernel in kernels:
             size = " x ".join(map(str, kernel.workgroup))
             count = " x ".join(map(str, kernel.dispatch))
-            lines.append(f"// {kernel.entry}: {count} workgroups of {size} threads")
-        return lines
+            lines.append(f"{kernel.entry}: {count} workgroups of {size} threads")
+        return [_comment(line) for line in lines]
 
     def _declarations(self) -> list[str]:
         lines: list[str] = []
@@ -188,3 +189,9 @@ class _Module:
                         f"var<storage, {access}> {name}: array<{kind}>;"
                     )
         return lines
+
+
+def _comment(text: str) -> str:
+    """One comment line, whatever the text."""
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    return f"// {indent}{' '.join(text.split())}"

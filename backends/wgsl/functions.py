@@ -1,7 +1,7 @@
 """The functions WGSL lacks, or leaves too inexact: each is emitted only when a kernel uses it.
 
-Stated errors are measured against float64 in `tests/unit/test_wgsl_functions.py`. A name ending in `4`
-is the same function on `vec4<f32>`; `T` in a text stands for the type.
+Stated errors are measured against float64 in `tests/unit/test_wgsl_functions.py`. A name ending in
+`4` is the same function on `vec4<f32>`; `T` in a text stands for the type.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ fn power(x: f32, y: f32) -> f32 {
 
 _REAL = {
     "sine": """\
-// Reduced by multiples of pi; error below 2e-7 for |x| up to 1000. The built-in one may be off by 5e-4.
+// Reduced by multiples of pi; error below 2e-7 for |x| up to 1000. The built-in: 5e-4.
 fn sine(x: T) -> T {
   let n = round(x * 0.31830987);
   var r = fma(n, T(-3.1414795), x);
@@ -127,8 +127,8 @@ fn logistic(x: T) -> T {
   return 1.0 / (1.0 + exp(-max(x, T(-87.0))));
 }""",
     "gauss_linear": """\
-// x times the normal distribution function, by a rational and exponential form of erfc whose relative
-// error is 1.2e-7; error below 5e-7 relative to |x|.
+// x times the normal distribution function, by a form of erfc with a relative error of 1.2e-7;
+// error below 5e-7 relative to |x|.
 fn gauss_linear(x: T) -> T {
   let z = min(abs(x) * 0.70710677, T(12.0));
   let t = 1.0 / (1.0 + 0.5 * z);

@@ -1,8 +1,8 @@
 """Grid loops as workgroup ids.
 
-The innermost loop is x, the next one y, the rest is folded on z. Where that exceeds a limit, a loop is
-split in two as evenly as it goes, so that folds follow real loop axes. With sizes that are not known yet
-all workgroups are numbered in one row of rows, and those beyond the last do nothing.
+The innermost loop is x, the next one y, the rest is folded on z. Where that exceeds a limit, a
+loop is split in two as evenly as it goes, so that folds follow real loop axes. With sizes that are
+not known yet all workgroups are numbered in one row of rows, and those beyond the last do nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NUMBER = "wg_number"
 
 @dataclass(frozen=True, slots=True)
 class GridPlan:
-    """`values`: each grid variable over `AXES` and `NUMBER`; `guards`: what a workgroup with work fulfils."""
+    """`values`: each grid variable over `AXES` and `NUMBER`. `guards`: true where there is work."""
 
     values: tuple[tuple[str, Index], ...]
     guards: tuple[Pred, ...]
@@ -139,7 +139,7 @@ def _folded(kernel: Kernel, names: list[str], extents: list[int], limits: Limits
 
 
 def split(extent: int, most: int) -> tuple[int, int]:
-    """The most even `(high, low)`, both at most `most`: exact where a factor exists, else with a tail."""
+    """The most even `(high, low)`: exact where a factor exists, else with a tail."""
     root = isqrt(extent)
     for low in range(root, 0, -1):
         if extent // low > most:
@@ -151,7 +151,7 @@ def split(extent: int, most: int) -> tuple[int, int]:
 
 
 def _group(pieces: list[_Piece], most: int) -> list[list[_Piece]] | None:
-    """Runs of pieces for x, y and z: one, one and the rest if it fits, else the most even choice."""
+    """Pieces for x, y and z: one, one and the rest if it fits, else the most even choice."""
     count = len(pieces)
     cuts = [(min(1, count), min(2, count))]
     cuts += [(a, b) for a in range(1, count) for b in range(a, count)]

@@ -1,8 +1,8 @@
-"""Integer expressions as text, each part in the outermost loop where it is known, and only once there.
+"""Integer expressions as text, each part in the outermost loop that knows it, and once there.
 
-Every division, remainder, minimum and maximum gets a `let`; so do the parts of an offset that an inner
-loop does not change, and any sum of two or more operations. A `let` goes right before the statement of
-its scope that is being built, so it is never computed earlier than it is needed.
+Every division, remainder, minimum and maximum gets a `let`; so do the parts of an offset that an
+inner loop does not change, and any sum of two or more operations. A `let` goes right before the
+statement of its scope that is being built, so it is never computed earlier than it is needed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class IndexText:
         )
 
     def conditions(self, preds: tuple[Pred, ...]) -> str:
-        """All of the conditions; two or more that an outer scope knows are evaluated there, once."""
+        """All of the conditions; two or more that an outer scope knows are tested there."""
         by_depth: dict[int, list[Pred]] = {}
         for pred in dict.fromkeys(preds):
             by_depth.setdefault(self.depths.of(pred.index), []).append(pred)
@@ -108,7 +108,7 @@ class IndexText:
         return f"{side(plus + number)} >= {side(minus)}"
 
     def direct(self, index: Index) -> str:
-        """The text for a `let` of its own: neither a sum nor an outermost function is named again."""
+        """The text for a `let`: neither a sum nor an outermost function is named again."""
         single = len(index.terms) == 1 and len(index.terms[0][0]) == 1
         atom = index.terms[0][0][0] if single else None
         if isinstance(atom, Fn) and index.terms[0][1] == 1:
@@ -126,10 +126,7 @@ class IndexText:
         if found is not None:
             return found
         body, number = self.depths.split(index)
-        if not body.terms:
-            text = i32_text(number)
-        else:
-            text = _add(self._sum(body, depth, hint), number)
+        text = _add(self._sum(body, depth, hint), number) if body.terms else i32_text(number)
         texts[index, hint] = text
         return text
 

@@ -40,7 +40,7 @@ def entry_point(
     helpers: Helpers,
     limits: Limits,
 ) -> EntryPoint:
-    """The function `entry`. `places` are all buffers of the kernel, `sizes` maps a size to its text."""
+    """The function `entry`. `places` are all buffers of the kernel, `sizes` the texts of sizes."""
     names = Names(names)
     plan = plan_grid(kernel, limits)
     loops, body = grid_loops(kernel)

@@ -1,4 +1,4 @@
-"""Generated text as a tree of lines, so that a line can still be put before a block that is being built."""
+"""Generated text as a tree of lines: a line can still be put before a block that is being built."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Block:
             self.items += [f"{head} {{", body, "}"]
 
     def branch(self, condition: str, body: Block) -> None:
-        """An `if` on names that are never assigned: joins one on the same condition right before."""
+        """An `if` on names that are never assigned: joins its like right before."""
         head = f"if ({condition}) {{"
         if self.items[-3:-2] == [head] and self.items[-1] == "}" and body.items:
             before = self.items[-2]

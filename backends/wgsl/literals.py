@@ -13,6 +13,8 @@ I32_MAX = 2**31 - 1
 
 def i32_text(value: int) -> str:
     """An integer literal. An index that needs more than 32 bits is a bug of an earlier pass."""
+    if value == -I32_MAX - 1:
+        return f"i32({value})"
     if not -I32_MAX <= value <= I32_MAX:
         raise InternalError(f"the integer {value} does not fit in an i32 of a WGSL program")
     return str(value)

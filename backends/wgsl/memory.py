@@ -14,12 +14,12 @@ from convdsl.ir.loop import Buffer
 
 LANES = "xyzw"
 LANE = "%lane"
-"""The resolved name of the variable of a whole vector loop: no identifier, it never reaches the text."""
+"""The resolved name of the variable of a whole vector loop: it never reaches the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a buffer lives. A vec4 storage buffer would be a place with `form.vector` and no more."""
+    """Where a buffer lives. A vec4 storage buffer would just be one with `form.vector`."""
 
     buffer: Buffer
     name: str
@@ -63,7 +63,7 @@ class Place:
 
     @property
     def bytes(self) -> int:
-        """What a workgroup buffer takes of the limit: WebGPU rounds each variable up to 16 bytes."""
+        """What a workgroup buffer takes of the limit: each is rounded up to 16 bytes."""
         return -(-max(self.elements, 1) * 4 // 16) * 16
 
 

@@ -13,7 +13,7 @@ from convdsl.ir.index import Atom, Fn, Index, Monomial
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`factor` times the product of `atoms`, which all become known at one depth; the factor before it."""
+    """`factor`, known before, times the product of `atoms`, all known at one depth."""
 
     atoms: Monomial
     factor: Index

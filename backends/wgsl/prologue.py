@@ -1,4 +1,4 @@
-"""The first lines of an entry point: sizes, workgroup and thread ids, grid variables; the used ones only."""
+"""The first lines of an entry point: the sizes, ids and grid variables that its body uses."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Prologue:
         return tuple(reversed(out))
 
     def declarations(self) -> tuple[list[str], list[str], str]:
-        """The parameters, the lines, and the condition under which the workgroup has work (or "")."""
+        """The parameters, the lines, and the condition for having work (or "")."""
         guards = [Pred(p.kind, self._env.resolve(p.index)) for p in self._plan.guards]
         scope = self._head.scopes[0]
         needed = self._index.used.union(*(g.index.free for g in guards))

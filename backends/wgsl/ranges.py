@@ -1,7 +1,8 @@
-"""What is provable about the sign of an index: intervals first, then elimination of one name at a time.
+"""What is provable about the sign of an index: intervals, then elimination of name after name.
 
-`T - 1 - t` with `t < T` is not negative although its interval is unbounded: putting the largest value
-of `t` in leaves 0. Elimination takes the innermost name first, because bounds name outer ones.
+`T - 1 - t` with `t < T` is not negative although its interval is unbounded: putting the largest
+value of `t` in leaves 0. Elimination takes the innermost name first, because bounds name outer
+ones.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ _DEPTH = 8  # names eliminated one after the other
 
 
 class Ranges:
-    """The half-open ranges of all names in sight. A name without a range is a size: zero or more."""
+    """The half-open ranges of all names in sight. One without a range is a size: zero or more."""
 
     def __init__(self) -> None:
         self.intervals: dict[str, Interval] = {}
         self._bounds: dict[str, tuple[Index, Index | None, int]] = {}
         self._known: dict[Index, bool] = {}
+        self._decided: dict[Pred, bool | None] = {}
 
     def bind(self, name: str, low: Index, high: Index | None) -> None:
         """A new name, with bounds over earlier ones."""
@@ -40,6 +42,11 @@ class Ranges:
 
     def decide(self, pred: Pred) -> bool | None:
         """True or False when the condition is always or never so, else None."""
+        if pred not in self._decided:
+            self._decided[pred] = self._decide(pred)
+        return self._decided[pred]
+
+    def _decide(self, pred: Pred) -> bool | None:
         if always(pred, self.intervals):
             return True
         if never(pred, self.intervals):
@@ -51,7 +58,7 @@ class Ranges:
         return None
 
     def tighten(self, pred: Pred) -> Pred:
-        """The same condition, its number as large as divisibility allows: `4*q <= 93` is `4*q < 96`."""
+        """The same, its number as large as divisibility allows: `4*q <= 93` is `4*q < 96`."""
         step = reduce(gcd, (c for m, c in pred.index.terms if m), 0)
         if pred.kind != "ge" or step < 2:
             return pred

@@ -1,4 +1,4 @@
-"""Loops and stores as text: what one invocation runs. `kernel.py` puts threads and barriers around it."""
+"""Loops and stores as text: what one invocation runs. `workgroup.py` puts barriers around."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Statements:
             case If():
                 self.branch(stmt)
             case Store():
-                self._store(stmt.access.tensor, stmt)
+                self._store(stmt)
 
     # -- blocks -----------------------------------------------------------------------------------
     def let(self, stmt: Let) -> None:
@@ -141,7 +141,7 @@ class Statements:
         self.values.block = outer
 
     # -- stores -----------------------------------------------------------------------------------
-    def _store(self, name: str, stmt: Store) -> None:
+    def _store(self, stmt: Store) -> None:
         value = stmt.value
         if isinstance(value, Guard) and _is_identity(value.otherwise, stmt.accumulate):
             # Adding nothing is not adding.
@@ -152,16 +152,11 @@ class Statements:
             self._store_vector(stmt)
             return
         place = self.memory.place(stmt.access)
-        if (
-            stmt.accumulate == "+"
-            and isinstance(value, Binary)
-            and value.op == "*"
-            and not place.half
-        ):
-            if value.dtype == "f32" and place.buffer.dtype == "f32":
-                target = self.memory.element(stmt.access)
-                self._line(f"{target} = {self.values.fma(value, target, 1)};")
-                return
+        product = _product(place, stmt)
+        if product is not None:
+            target = self.memory.element(stmt.access)
+            self._line(f"{target} = {self.values.fma(product, target, 1)};")
+            return
         result = self.values.value(value)
         self._assign(place, self.memory.element(stmt.access), result, stmt.accumulate)
 
@@ -169,12 +164,11 @@ class Statements:
         place = self.memory.place(stmt.access)
         target = self.memory.vector(stmt.access)
         if target is not None:
-            value = stmt.value
-            if stmt.accumulate == "+" and isinstance(value, Binary) and value.op == "*":
-                if place.buffer.dtype == "f32" and value.dtype == "f32":
-                    self._line(f"{target} = {self.values.fma(value, target, 4)};")
-                    return
-            self._assign(place, target, self.values.value(value), stmt.accumulate, 4)
+            product = _product(place, stmt)
+            if product is not None:
+                self._line(f"{target} = {self.values.fma(product, target, 4)};")
+            else:
+                self._assign(place, target, self.values.value(stmt.value), stmt.accumulate, 4)
             return
         result = self.values.value(stmt.value)
         if not (result.constant or result.text.isidentifier()):
@@ -216,6 +210,14 @@ class Statements:
 
     def _line(self, text: str) -> None:
         self.values.block.line(text)
+
+
+def _product(place: Place, stmt: Store) -> Binary | None:
+    """The product that the store adds in f32, where `fma` does both."""
+    value = stmt.value
+    if stmt.accumulate != "+" or not isinstance(value, Binary) or value.op != "*":
+        return None
+    return value if value.dtype == place.buffer.dtype == "f32" else None
 
 
 def _is_identity(expr: Expr, accumulate: Accumulate | None) -> bool:

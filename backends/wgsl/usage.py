@@ -20,7 +20,7 @@ class Usage:
 
 
 def usage(kernel: Kernel, program: LoopProgram) -> Usage:
-    """The global buffers of a kernel. One kernel does not read what it writes: there is no global barrier."""
+    """The global buffers of a kernel, which does not read what it writes: no barrier is global."""
     memory = {b.name: b.memory for b in program.buffers}
     local = {b.name for b in kernel.locals}
     reads: set[str] = set()

@@ -1,7 +1,7 @@
 """Value expressions as text: one f32 or i32, or in a whole vector loop a vec4 of them.
 
-In a vector loop a part without the loop's variable is one number for all lanes, an aligned read of a
-vec4 buffer is one read, and everything else is read lane by lane.
+In a vector loop a part without the loop's variable is one number for all lanes, an aligned read of
+a vec4 buffer is one read, and everything else is read lane by lane.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NEVER = Pred("ge", const(-1))
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A WGSL expression. `tight`: 2 a primary, 1 a product, 0 a sum; `constant`: known to the compiler."""
+    """A WGSL expression. `tight`: 2 a primary, 1 a product, 0 a sum. `constant`: a literal."""
 
     text: str
     dtype: str
@@ -125,7 +125,7 @@ class Values:
         return tuple(out)
 
     def by_lane(self, conditions: tuple[Pred, ...]) -> tuple[tuple[Pred, ...], tuple[Pred, ...]]:
-        """In a whole vector loop: conditions (resolved) that all lanes share, and (not resolved) others."""
+        """Conditions, resolved, that all lanes share, and, not resolved, the others."""
         lane = self.lane
         shared: list[Pred] = []
         own: list[Pred] = []
@@ -147,6 +147,10 @@ class Values:
     def condition(self, conditions: tuple[Pred, ...]) -> str:
         """Resolved conditions as one text."""
         return self._index.conditions(conditions)
+
+    def round_half(self, width: int) -> str:
+        """The name of the function that rounds to half precision."""
+        return self._helpers.use("round_f164" if width == 4 else "round_f16")
 
     def named(self, value: Value, hint: str) -> Value:
         """The value under a name, evaluated in the current block."""

@@ -27,7 +27,7 @@ def aligned(index: Index, lane: str) -> bool:
 
 
 def whole(loop: For) -> bool:
-    """Whether a vector loop can run as vec4 operations; otherwise its lanes are written out one by one."""
+    """Whether a vector loop can run as vec4 operations; otherwise its lanes are written out."""
     if loop.var.low.as_int() != 0 or loop.var.high.as_int() != 4:
         return False
     lane = loop.var.name
@@ -53,7 +53,7 @@ def whole(loop: For) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One access of a local buffer. `constant`: a number once unrolled. `aligned`: in a whole vector loop."""
+    """One access. `constant`: a number once unrolled. `aligned`: in a whole vector loop."""
 
     store: bool
     constant: bool

@@ -1,4 +1,4 @@
-"""Statements of a workgroup as a whole: thread nests one after the other, with barriers between them."""
+"""Statements of a workgroup as a whole: thread nests in sequence, with barriers between them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from convdsl.ir.loop import For, If, Kernel, Stmt, Store, statements
 
 
 class Workgroup(Statements):
-    """Statements around thread nests are run alike by all threads, so that barriers may stand in them.
+    """Statements around thread nests are run alike by all threads: barriers may stand in them.
 
-    A statement without thread loops beside nests is run by one thread, unless it only sets registers.
+    One without thread loops beside nests is run by one thread, unless it only sets registers.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Workgroup(Statements):
         self.index.used.update(self._threads)
         self.values.block.nest(f"if ({' && '.join(f'{t} == 0' for t in self._threads)})", inner)
 
-    # -- the loops and conditions around them --------------------------------------------------------
+    # -- the loops and conditions around them -----------------------------------------------------
     def _around(self, stmt: Stmt) -> None:
         match stmt:
             case For(level="serial"):

@@ -33,12 +33,18 @@ if TYPE_CHECKING:
 @target_option("wgsl")
 @define_option
 @click.option(
-    "-o", "folder", metavar="DIR", type=click.Path(path_type=Path),
+    "-o",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
     help="Write the files and a manifest there, instead of the text to stdout.",
 )
 @click.option("--emit", metavar="STAGE", help="Print one stage: ast, definition, normalise ...")
 @click.option(
-    "--print-after", "passes", metavar="PASS", multiple=True,
+    "--print-after",
+    "passes",
+    metavar="PASS",
+    multiple=True,
     help="Print the program after a pass on stderr; may repeat; `all` for each.",
 )
 @accuracy_option
@@ -109,9 +115,8 @@ def _print_passes(kernel: Kernel, passes: tuple[str, ...]) -> None:
     stages = kernel.stages
     for name in passes:
         if name != "all" and name not in stages:
-            raise click.UsageError(
-                f"There is no pass '{name}' for {kernel.target}. {suggestion(name, [*stages, 'all'])}"
-            )
+            hint = suggestion(name, [*stages, "all"])
+            raise click.UsageError(f"There is no pass '{name}' for {kernel.target}. {hint}")
     for name, text in stages.items():
         if name in passes or "all" in passes:
             err(f"-- after {name} --\n{text}")

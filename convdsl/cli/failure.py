@@ -78,7 +78,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _is_output(error: OSError) -> bool:
-    """Whether stdout itself cannot be written to: errors of files are reported where they happen."""
+    """Whether stdout itself cannot be written to; files are reported where they are used."""
     return error.filename is None and error.errno is not None
 
 

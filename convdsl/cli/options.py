@@ -22,11 +22,18 @@ _LONGEST = 400  # characters of a value; a float of more digits says no more
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`Did you mean ...?`, or all that there is."""
+    names = list(known)
+    close = closest(name, names)
+    return f"Did you mean '{close}'?" if close else f"Choose one of: {', '.join(names)}."
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant."""
     from difflib import get_close_matches
 
     names = list(known)
     close = get_close_matches(name, names, n=1) or [n for n in names if n.lower() == name.lower()]
-    return f"Did you mean '{close[0]}'?" if close else f"Choose one of: {', '.join(names)}."
+    return close[0] if close else None
 
 
 def numbers(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Numbers:
@@ -36,7 +43,9 @@ def numbers(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
         name, equals, value = text.partition("=")
         name, value = name.strip(), value.strip()
         if not equals or not value or not _NAME.fullmatch(name):
-            raise click.BadParameter(f"'{_short(text)}' is not NAME=VALUE, like stride=2.", ctx, option)
+            raise click.BadParameter(
+                f"'{_short(text)}' is not NAME=VALUE, like stride=2.", ctx, option
+            )
         if name in found:
             raise click.BadParameter(f"'{name}' is given twice.", ctx, option)
         found[name] = _number(ctx, option, name, value)
@@ -74,7 +83,7 @@ def assign(op: ResolvedOp, values: Numbers) -> Given:
             integer.
     """
     from convdsl.diagnostics import CdslError
-    from convdsl.sema.names import did_you_mean, is_size
+    from convdsl.sema.names import is_size
 
     parameters = [p.name for p in op.parameters]
     sizes = [*op.input_sizes, *(name for name, _ in op.defined)]
@@ -83,6 +92,7 @@ def assign(op: ResolvedOp, values: Numbers) -> Given:
         if name in parameters:
             given.params[name] = value
         elif name not in sizes:
+            close = closest(name, [*parameters, *sizes])
             kind, code = ("size", "E0309") if is_size(name) else ("parameter", "E0302")
             raise CdslError(
                 code,
@@ -91,7 +101,7 @@ def assign(op: ResolvedOp, values: Numbers) -> Given:
                     f"its parameters: {', '.join(parameters) or 'none'}",
                     f"its sizes: {', '.join(sizes) or 'none'}",
                 ),
-                help=did_you_mean(name, [*parameters, *sizes]) if parameters or sizes else None,
+                help=f"did you mean `{close}`?" if close else None,
             )
         elif isinstance(value, int):
             given.sizes[name] = value

@@ -6,12 +6,16 @@ Each module of this package holds one `TABLE`; `_TABLES` lists them in the order
 from __future__ import annotations
 
 from convdsl.codes.code import Code
+from convdsl.codes.ir import TABLE as IR
 from convdsl.codes.ops import TABLE as OPS
+from convdsl.codes.run import TABLE as RUN
+from convdsl.codes.sema import TABLE as SEMA
 from convdsl.codes.syntax import TABLE as SYNTAX
+from convdsl.codes.wgsl import TABLE as WGSL
 
 __all__ = ["CODES", "Code", "explain"]
 
-_TABLES = [SYNTAX, OPS]
+_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL]
 
 
 def _merge() -> dict[str, Code]:

@@ -37,8 +37,8 @@ TABLE: dict[str, Code] = {
         "too many buffers in one kernel",
         """
         A kernel reads and writes more tensors than the target can bind at once: 8 in profile
-        `webgpu`. Name an intermediate result with `let` and have it materialised: the kernel is then
-        split in two, and each part binds only what it uses.
+        `webgpu`. Name an intermediate result with `let` and have it materialised: the kernel is
+        then split in two, and each part binds only what it uses.
         """,
     ),
     "E0505": code(
@@ -59,9 +59,9 @@ TABLE: dict[str, Code] = {
     "E0507": code(
         "too many workgroups",
         """
-        A dispatch has at most 65535 workgroups along each of three dimensions. Longer loops are split
-        and folded over the dimensions, and this program does not fit even so. With larger tiles a
-        workgroup does more and fewer are needed.
+        A dispatch has at most 65535 workgroups along each of three dimensions. Longer loops are
+        split and folded over the dimensions, and this program does not fit even so. With larger
+        tiles a workgroup does more and fewer are needed.
         """,
     ),
 }

@@ -7,9 +7,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, NoReturn
 
 from convdsl.diagnostics import InternalError
-from convdsl.ir.equation import Piece, System, map_piece
+from convdsl.ir.equation import Piece, System, Tensor, map_piece
 from convdsl.ir.expr import Pred, Var
-from convdsl.ir.index import ZERO, Index, as_name
+from convdsl.ir.index import ZERO, Index, as_name, product
 from convdsl.ir.sets import (
     NotAffineError,
     Parameters,
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import islpy as isl
 
 _OPERATIONS = 1_000_000  # a proof of phases takes 1,000 to 3,000
-    3_000_000  # a proof of phases takes about 20,000; seconds pass before these are used up
-)
 
 
 class Verdict(Enum):
@@ -69,17 +67,24 @@ def prove_cover(
 
 
 def prove_covers(system: System, assume: Iterable[Pred] = ()) -> dict[str, Verdict]:
-    """The verdict on each equation of a system."""
+    """The verdict on each equation of a system, over the view of the tensor that its pieces share."""
     conditions = tuple(assume)
     return {
         e.tensor: prove_cover(
-            system.tensor(e.tensor).dims,
+            _view(system.tensor(e.tensor), e.pieces),
             e.pieces,
             definitions=system.definitions,
             assume=conditions,
         )
         for e in system.equations
     }
+
+
+def _view(tensor: Tensor, pieces: tuple[Piece, ...]) -> tuple[Index, ...]:
+    """The dims that all pieces write through, if those are the whole tensor; else its own."""
+    dims = pieces[0].access.dims
+    shared = all(p.access.dims == dims for p in pieces) and product(dims) == tensor.elements
+    return dims if shared else tensor.dims
 
 
 def _is_whole(dims: tuple[Index, ...], piece: Piece) -> bool:

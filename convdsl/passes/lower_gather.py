@@ -75,9 +75,10 @@ def _decode(flat: Index, variables: tuple[Var, ...], body: tuple[Stmt, ...]) -> 
     lets: list[tuple[str, Index]] = []
     rest = flat
     for at, var in reversed(list(enumerate(variables))):
-        digit = modulo(rest, var.extent) if at else rest
+        width = const(1) if var.extent == 0 else var.extent  # nothing runs then
+        digit = modulo(rest, width) if at else rest
         lets.append((var.name, digit + var.low))
-        rest = floordiv(rest, var.extent) if at else rest
+        rest = floordiv(rest, width) if at else rest
     for name, value in lets:
         body = (Let(name, value, body),)
     return body

@@ -21,7 +21,7 @@ from convdsl.passes.names import Names
 from convdsl.passes.numpy_accumulate import at_points, host_loops
 from convdsl.passes.numpy_place import LONG_PHASES, Context, Place, blocked_place, fill_blocked
 from convdsl.passes.phases import replace_reduction
-from convdsl.passes.points import Points, points_of
+from convdsl.passes.points import points_of
 from convdsl.passes.relation import linear
 
 CAP = 64 * 2**20  # bytes of the column buffer
@@ -81,8 +81,7 @@ def columns_of(contraction: Contraction) -> Columns | None:
 def lower_columns(context: Context, target: Place, piece: Piece, columns: Columns) -> list[Stmt]:
     """Statements that set `target` to the reduction by way of columns."""
     tied = (*columns.taps, *columns.data)
-    long_axis = columns.data[0] if columns.data else None
-    merge = long_axis is not None and (long_axis.extent.as_int() or SHORT) < SHORT
+    merge = bool(columns.data) and (columns.data[0].extent.as_int() or SHORT) < SHORT
     hosted = columns.batch if merge else columns.batch + columns.outer
     rows = columns.outer + columns.data if merge else columns.data
     fixed = frozenset(v.name for v in hosted)
@@ -94,7 +93,9 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
     blocked = blocked_place(context, target, points, fixed)
 
     flat = columns.inner + columns.taps
-    length, cut = _block(context, points, rows, flat)
+    walked = {v.name for v in points.slices}
+    long_axis = next((v for v in columns.data if v.name in walked), None)
+    length, cut = _block(context, long_axis, (*rows, *flat))
     extents = {v.name: v.high for v in (*rows, *flat)}
     if cut is not None and long_axis is not None:
         extents[long_axis.name] = length
@@ -156,28 +157,19 @@ def _product(columns: Columns, access: Access, order: list[Var]) -> tuple[Stmt, 
 
 
 def _block(
-    context: Context, points: Points, rows: tuple[Var, ...], flat: tuple[Var, ...]
+    context: Context, axis: Var | None, every: tuple[Var, ...]
 ) -> tuple[Index, Var | None]:
     """How much of the data axis fits the cap, and if it is cut a loop variable over the whole axis."""
-    sliced = {v.name for v in points.slices}
-    axis = next((v for v in rows if v.name in sliced and v.name in {*_tied(points)}), None)
-    whole = product(v.extent for v in (*rows, *flat)) * 4
-    known = whole.as_int()
+    known = (product(v.extent for v in every) * 4).as_int()
     if axis is None or (known is not None and known <= CAP):
         return const(0), None
-    other = product(v.extent for v in (*rows, *flat) if v is not axis) * 4
+    other = product(v.extent for v in every if v is not axis) * 4
     per = other.as_int()
     if per is not None:
         block = const(max(1, CAP // max(1, per)))
     else:
         block = maximum(1, minimum(axis.high, floordiv(const(CAP), maximum(1, other))))
     return block, Var(context.names.fresh("cut"), const(0), axis.high)
-
-
-def _tied(points: Points) -> set[str]:
-    return set(points.values)
-
-
 
 
 def column_equations(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from convdsl.ir.cover import Verdict, prove_covers
 from convdsl.ir.equation import System
 from convdsl.ir.loop import LoopProgram
 from convdsl.ir.text import print_program, print_system
@@ -22,9 +23,14 @@ from convdsl.passes.rewrite import rewrite
 
 @dataclass
 class Trace:
-    """The program after each step, by the step's name; printed only when somebody looks."""
+    """The program after each step, by the step's name; printed only when somebody looks.
+
+    `covers` holds for each rewritten equation whether its pieces are proved to define every element
+    exactly once; a refuted proof is an InternalError.
+    """
 
     steps: dict[str, System | LoopProgram | str] = field(default_factory=dict)
+    covers: dict[str, Verdict] = field(default_factory=dict)
 
     def system(self, name: str, system: System) -> System:
         verify_system(system)
@@ -72,5 +78,6 @@ def lower_to_wgsl(
     system = trace.system("normalise", normalise(system))
     choices = choose_wgsl(system, algorithm)
     system = trace.system("rewrite", rewrite(system, choices))
+    trace.covers = prove_covers(system)
     program, tiles = lower_wgsl(system, choices, limits)
     return Lowered(trace.program("lower", program), system, choices, tiles)

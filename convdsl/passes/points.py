@@ -162,8 +162,10 @@ class _Solver:
         looped, (u, v) = order[:-2], order[-2:]
         for name in looped:
             self._loop(name)
-        if abs(form.coefficients[v]) == 1:
-            u, v = v, u
+        units = [n for n in (u, v) if abs(form.coefficients[n]) == 1]
+        if units:  # solve for the result's variable, and walk along the other
+            solved = next((n for n in units if n in self.outputs), units[0])
+            u, v = solved, v if solved == u else u
         a, b = form.coefficients[u], form.coefficients[v]
         rest = form.without(u, v)
         if a < 0:

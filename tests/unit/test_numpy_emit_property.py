@@ -29,11 +29,22 @@ from convdsl.ir.expr import (
 )
 from convdsl.ir.index import Index, as_index, const, floordiv, modulo, sym
 from convdsl.ir.interp import run_program
-from convdsl.ir.loop import Accumulate, Buffer, For, If, Kernel, Let, Level, LoopProgram, Stmt, Store
+from convdsl.ir.loop import (
+    Accumulate,
+    Buffer,
+    For,
+    If,
+    Kernel,
+    Let,
+    Level,
+    LoopProgram,
+    Stmt,
+    Store,
+)
 
 Draw = Callable[..., Any]
 DIMS = ("S", "T", "U")
-SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(suppress_health_check=list(HealthCheck))
 
 
 class Builder:
@@ -62,7 +73,9 @@ class Builder:
         low = const(self.pick(0, 0, 0, 1, 2))
         return Var(name, low, low + self.extent())
 
-    def place(self, names: list[Var], *, slack: int = 1, exact: bool = False) -> tuple[Index, Index]:
+    def place(
+        self, names: list[Var], *, slack: int = 1, exact: bool = False
+    ) -> tuple[Index, Index]:
         """An index over the variables and an extent that surely holds it."""
         if exact and names and self.pick(True, False):  # mixed radix, from zero
             index, extent = const(0), const(1)
@@ -71,7 +84,7 @@ class Builder:
                 extent = extent * v.extent
             return index, extent
         index = const(self.number(0, 2))
-        extent = index + slack
+        extent = index + 1
         for v in names:
             factor = self.pick(1, 1, 2, 3, -1, -2)
             if factor > 0:
@@ -150,7 +163,9 @@ class Builder:
             return self.load(names)
         read = self.load(names, guarded=True)
         inside = [Pred("ge", i) for i in read.access.index]
-        inside += [Pred("ge", e - 1 - i) for i, e in zip(read.access.index, read.access.dims, strict=True)]
+        inside += [
+            Pred("ge", e - 1 - i) for i, e in zip(read.access.index, read.access.dims, strict=True)
+        ]
         extra = Pred(self.pick("ge", "ne"), sym(self.pick(*names).name) - self.number(0, 2))
         return Guard((*inside, extra), read, self.expr(names, 0))
 
@@ -196,7 +211,7 @@ def slice_programs(draw: Draw) -> tuple[LoopProgram, dict[str, int]]:
         stmt = Let("shifted", sym(host[0].name) + 1, (stmt,))
     body: tuple[Stmt, ...] = (stmt,)
     if accumulate and b.pick(True, False):
-        identity = {"+": 0.0, "max": -math.inf, "min": math.inf}[accumulate]
+        identity = {"+": b.pick(0.0, 1.0), "max": -math.inf, "min": math.inf}[accumulate]
         body = (fill(access, stored, identity), stmt)
     return program(b, access, host, body), b.sizes
 
@@ -241,7 +256,8 @@ def gemm_programs(draw: Draw) -> tuple[LoopProgram, dict[str, int]]:
     stmt = wrap(draw(st.permutations(every)), Store(access, value, "+"))
     body: tuple[Stmt, ...] = (stmt,)
     if b.pick(True, False):
-        body = (fill(access, list(draw(st.permutations(stored))), 0.0), stmt)
+        start = b.pick(0.0, 0.0, 2.0)
+        body = (fill(access, list(draw(st.permutations(stored))), start), stmt)
     return program(b, access, host, body), b.sizes
 
 

@@ -20,7 +20,7 @@ GOOD = {
     "uniform if": "if (b < 3) { workgroupBarrier(); }",
     "uniform loop": "for (var k: i32 = 0; k < b; k++) { tile[t] = 1.0; workgroupBarrier(); }",
     "guard around the load": "if (t < 3) { tile[t] = x[t]; } workgroupBarrier();",
-    "inner loop of a thread": "for (var k: i32 = t; k < 9; k++) { tile[t] = x[k]; } workgroupBarrier();",
+    "inner loop of a thread": "for (var k = t; k < 9; k++) { tile[t] = x[k]; } workgroupBarrier();",
     "return of all": "if (b > 3) { return; } workgroupBarrier();",
     "numbers": "tile[t] = 1e+20 + 0.1 + 1e-07; tile[t + 1] = -3.4028235e+38;",
 }
@@ -35,7 +35,7 @@ BAD = {
     "continue": "for (var k: i32 = 0; k < 4; k++) { if (t < k) { continue; } workgroupBarrier(); }",
     "break": "for (var k: i32 = 0; k < 4; k++) { workgroupBarrier(); if (t < k) { break; } }",
     "assigned": "var u: i32 = b; if (t == 0) { u = 1; } if (u == 1) { workgroupBarrier(); }",
-    "carried": "var u = 0; for (var k = 0; k < 4; k++) { if (u > 2) { workgroupBarrier(); } u = t; }",
+    "carried": "var u = 0; for (var k = 0; k < 4; k++) { if (u > 2) { storageBarrier(); } u = t; }",
     "float index": "tile[i32(f32(t) * 0.5)] = 1.0;",
     "float let": "let u: i32 = i32(3.0 * f32(t));",
     "reserved": "let target = 1;",
@@ -75,4 +75,5 @@ def test_divisions_in_inner_loops() -> None:
         text = f"{HEAD}{loop}{body}\n}}\n"
         check_wgsl_text(text)
         assert list(problems(text, divisions=False))
-    check_wgsl_text(f"{HEAD}{loop}let q: i32 = k / 3; tile[q % 2] = x[t] / 3.0; }}\n}}\n", divisions=False)
+    own = "let q: i32 = k / 3; tile[q % 2] = x[t] / 3.0; }"
+    check_wgsl_text(f"{HEAD}{loop}{own}\n}}\n", divisions=False)
