@@ -55,7 +55,15 @@ class Plan:
     equations: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        names = ("algorithm", "reason", "tiles", "temporary_bytes", "flops", "bytes_moved", "dispatches")
+        names = (
+            "algorithm",
+            "reason",
+            "tiles",
+            "temporary_bytes",
+            "flops",
+            "bytes_moved",
+            "dispatches",
+        )
         return {n: getattr(self, n) for n in names} | {"equations": dict(self.equations)}
 
 
@@ -75,9 +83,7 @@ class Executable(ABC):
         """JSON-able facts that a runner of the files needs."""
 
     @abstractmethod
-    def run(
-        self, arrays: Mapping[str, Any], sizes: Mapping[str, int], out: Array | None
-    ) -> Array:
+    def run(self, arrays: Mapping[str, Any], sizes: Mapping[str, int], out: Array | None) -> Array:
         """Run on checked arrays (and what `prepare` returned), into `out` when it is given."""
 
     def prepare(self, name: str, array: Array) -> Any:

@@ -37,9 +37,7 @@ def plan_of(lowered: Lowered, definition: System, dispatches: int | None) -> Pla
 
 
 def _temporaries(program: LoopProgram) -> int | None:
-    sizes = [
-        (b.elements * _BYTES[b.dtype]).as_int() for b in program.buffers if b.memory == "temp"
-    ]
+    sizes = [(b.elements * _BYTES[b.dtype]).as_int() for b in program.buffers if b.memory == "temp"]
     known = [s for s in sizes if s is not None]
     return sum(known) if len(known) == len(sizes) else None
 

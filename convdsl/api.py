@@ -71,7 +71,9 @@ def compile(
         )
     if accuracy not in ACCURACIES:
         raise CdslError(
-            "E0358", f"unknown accuracy class `{accuracy}`", help=f"choose one of: {', '.join(ACCURACIES)}"
+            "E0358",
+            f"unknown accuracy class `{accuracy}`",
+            help=f"choose one of: {', '.join(ACCURACIES)}",
         )
     backend(target)
     resolved = resolve(tree, op)

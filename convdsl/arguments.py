@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -116,7 +116,9 @@ def _from_dlpack(name: str, value: Any) -> Array:
     return np.from_dlpack(value)
 
 
-def check_out(tensor: Tensor, out: object, shape: tuple[int, ...], inputs: Mapping[str, Any]) -> Array:
+def check_out(
+    tensor: Tensor, out: object, shape: tuple[int, ...], inputs: Mapping[str, Any]
+) -> Array:
     """`out` as given, when it can take the result.
 
     Raises:
@@ -142,6 +144,6 @@ def _overlap(a: Array, b: Array) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=100_000)
+        return np.shares_memory(a, b, max_work=cast(Any, 100_000))
     except np.exceptions.TooHardError:
         return True

@@ -155,4 +155,6 @@ def _excerpt(span: Span) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    return "".join(ch if ch == "\t" or ch.isprintable() else "\N{REPLACEMENT CHARACTER}" for ch in text)
+    return "".join(
+        ch if ch == "\t" or ch.isprintable() else "\N{REPLACEMENT CHARACTER}" for ch in text
+    )

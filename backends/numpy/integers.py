@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Mapping
 
 from convdsl.backends.numpy import code
+from convdsl.ir.atoms import Atom, Sym
 from convdsl.ir.expr import Pred
-from convdsl.ir.index import Atom, Index, Sym, floordiv
+from convdsl.ir.index import Index, floordiv
 
 Lookup = Callable[[str], ast.expr]
 

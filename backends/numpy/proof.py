@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from convdsl.ir.atoms import Fn, Sym
 from convdsl.ir.expr import Pred, Var
-from convdsl.ir.index import Fn, Index, Sym, as_index, const, floordiv
+from convdsl.ir.index import Index, as_index, const, floordiv
 
 GUESS = 64  # a size without a number, when only costs depend on it
 

@@ -46,13 +46,12 @@ def check_storage(kernel: str, places: list[Place], limits: Limits) -> None:
 
 def check_buffers(kernel: str, buffers: list[Buffer], limits: Limits) -> None:
     """The number of storage buffers that an entry point uses."""
+    names = ", ".join(b.name for b in buffers)
     if len(buffers) > limits.max_storage_buffers:
         raise CdslError(
             "E0504",
             f"kernel {kernel} uses {len(buffers)} buffers",
-            notes=(
-                f"{', '.join(b.name for b in buffers)}; {_allows(limits, limits.max_storage_buffers)}",
-            ),
+            notes=(f"{names}; {_allows(limits, limits.max_storage_buffers)}",),
             help="materialise an intermediate tensor, so that two kernels share the operands",
         )
 

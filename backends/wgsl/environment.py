@@ -8,18 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from convdsl.ir.index import (
-    Atom,
-    Fn,
-    Index,
-    Monomial,
-    Sym,
-    floordiv,
-    maximum,
-    minimum,
-    modulo,
-    product,
-)
+from convdsl.ir.atoms import Atom, Fn, Monomial, Sym
+from convdsl.ir.index import Index, floordiv, maximum, minimum, modulo, product
 
 
 class Environment:

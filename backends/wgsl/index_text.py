@@ -15,8 +15,9 @@ from convdsl.backends.wgsl.literals import i32_text
 from convdsl.backends.wgsl.names import Names
 from convdsl.backends.wgsl.polynomial import Depths, Level, Term
 from convdsl.backends.wgsl.ranges import Ranges
+from convdsl.ir.atoms import Fn, Monomial, Sym
 from convdsl.ir.expr import Pred
-from convdsl.ir.index import Fn, Index, Monomial, Sym
+from convdsl.ir.index import Index
 
 _SIMPLE = re.compile(r"[A-Za-z0-9_.]+")
 _COSTLY = 2

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from convdsl.ir.index import Atom, Fn, Index, Monomial
+from convdsl.ir.atoms import Atom, Fn, Monomial
+from convdsl.ir.index import Index
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from functools import reduce
 from math import gcd
 
+from convdsl.ir.atoms import Fn
 from convdsl.ir.expr import Pred
-from convdsl.ir.index import Fn, Index, const
+from convdsl.ir.index import Index, const
 from convdsl.ir.interval import Interval, always, interval, never
 
 _DEPTH = 8  # names eliminated one after the other

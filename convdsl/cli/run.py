@@ -122,14 +122,12 @@ def _run(
     from statistics import median
     from time import perf_counter
 
-    from convdsl.cli.interrupt import in_thread
-
     def call() -> tuple[Array, float]:
         begin = perf_counter()
         result = kernel(**arrays)
         return result, perf_counter() - begin
 
-    result, first = in_thread(call)
+    result, first = call()
     facts: dict[str, Any] = {
         "op": kernel.options.op.name,
         "target": kernel.target,
@@ -140,10 +138,10 @@ def _run(
         "first_seconds": first,
     }
     if repeat is not None:
-        facts["seconds"] = median(in_thread(call)[1] for _ in range(repeat))
+        facts["seconds"] = median(call()[1] for _ in range(repeat))
         facts["repeat"] = repeat
         if kernel.target == "wgsl":
-            facts["device_seconds"] = in_thread(lambda: kernel.time(repeat=repeat, **arrays))
+            facts["device_seconds"] = kernel.time(repeat=repeat, **arrays)
     return result, facts
 
 

@@ -67,7 +67,7 @@ def prove_cover(
 
 
 def prove_covers(system: System, assume: Iterable[Pred] = ()) -> dict[str, Verdict]:
-    """The verdict on each equation of a system, over the view of the tensor that its pieces share."""
+    """The verdict on each equation of a system, over the view that its pieces share."""
     conditions = tuple(assume)
     return {
         e.tensor: prove_cover(
@@ -82,9 +82,9 @@ def prove_covers(system: System, assume: Iterable[Pred] = ()) -> dict[str, Verdi
 
 def _view(tensor: Tensor, pieces: tuple[Piece, ...]) -> tuple[Index, ...]:
     """The dims that all pieces write through, if those are the whole tensor; else its own."""
-    dims = pieces[0].access.dims
-    shared = all(p.access.dims == dims for p in pieces) and product(dims) == tensor.elements
-    return dims if shared else tensor.dims
+    views = {p.access.dims for p in pieces}
+    shared = len(views) == 1 and product(next(iter(views))) == tensor.elements
+    return views.pop() if shared else tensor.dims
 
 
 def _is_whole(dims: tuple[Index, ...], piece: Piece) -> bool:

@@ -289,6 +289,8 @@ def free_names(expr: Expr) -> frozenset[str]:
             inner = free_names(expr.body).union(*(p.index.free for p in expr.constraints))
             inner = inner.union(*(v.low.free | v.high.free for v in expr.vars))
             inner -= {v.name for v in expr.vars}
-            return inner | (free_names(expr.otherwise) if expr.otherwise is not None else frozenset())
+            return inner | (
+                free_names(expr.otherwise) if expr.otherwise is not None else frozenset()
+            )
         case _:
             return frozenset().union(*(free_names(c) for c in children(expr)))

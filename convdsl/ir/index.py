@@ -11,63 +11,14 @@ floor division and modulo by a positive divisor, in every IR and on every backen
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache, reduce
+from functools import reduce
 from math import gcd
 from typing import Any, Literal
 
 import numpy as np
 
-Monomial = tuple["Atom", ...]
-FnOp = Literal["//", "%", "min", "max"]
-
-
-class Sym(str):
-    """A named integer. A string, so that the many comparisons of compiling stay cheap."""
-
-    __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        return str(self)
-
-    @property
-    def key(self) -> str:
-        return self
-
-
-class Fn:
-    """A non-polynomial operation; its value is opaque to the polynomial algebra."""
-
-    __slots__ = ("_hash", "_key", "args", "op")
-
-    def __init__(self, op: FnOp, args: tuple[Index, ...]) -> None:
-        self.op: FnOp = op
-        self.args = args
-        self._hash = hash((op, args))
-        self._key: str | None = None
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Fn)
-            and self._hash == other._hash
-            and self.op == other.op
-            and self.args == other.args
-        )
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __repr__(self) -> str:
-        return f"Fn({self.key})"
-
-    @property
-    def key(self) -> str:
-        if self._key is None:
-            self._key = _fn_text(self)
-        return self._key
-
-
-Atom = Sym | Fn
+from convdsl.ir.atoms import Atom, Fn, FnOp, Monomial, Sym, term_key
+from convdsl.ir.index_text import index_text
 
 
 class Index:
@@ -80,7 +31,7 @@ class Index:
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         kept = [term for term in terms.items() if term[1]]
         if len(kept) > 1:
-            kept.sort(key=_term_key)
+            kept.sort(key=term_key)
         self.terms = tuple(kept)
         self._hash: int | None = None
         self._free: frozenset[str] | None = None
@@ -100,7 +51,7 @@ class Index:
         return f"Index({self})"
 
     def __str__(self) -> str:
-        return _text(self)
+        return index_text(self)
 
     # -- algebra ----------------------------------------------------------------------------------
     def __add__(self, other: Index | int) -> Index:
@@ -232,16 +183,6 @@ class Index:
                 value = value * _evaluate_atom(atom, env)
             total = total + value
         return total
-
-
-def _term_key(term: tuple[Monomial, int]) -> tuple[int, str]:
-    return _monomial_key(term[0])
-
-
-@lru_cache(maxsize=1 << 16)
-def _monomial_key(m: Monomial) -> tuple[int, str]:
-    """Products before single names, the constant last; names in alphabetical order."""
-    return (-len(m), "*".join(a.key for a in m)) if m else (1, "")
 
 
 def _atom_key(atom: Atom) -> str:
@@ -402,38 +343,6 @@ def product(factors: Iterable[Index | int]) -> Index:
 def total(parts: Iterable[Index | int]) -> Index:
     """The sum of all parts; 0 for none."""
     return reduce(lambda a, b: a + b, (as_index(p) for p in parts), ZERO)
-
-
-# -- text -----------------------------------------------------------------------------------------
-def _text(index: Index) -> str:
-    if not index.terms:
-        return "0"
-    out = ""
-    for m, c in index.terms:
-        factors = [_atom_text(a) for a in m]
-        if abs(c) != 1 or not factors:
-            factors.append(str(abs(c)))
-        term = "*".join(factors)
-        if out:
-            out += (" - " if c < 0 else " + ") + term
-        else:
-            out = ("-" if c < 0 else "") + term
-    return out
-
-
-def _atom_text(atom: Atom) -> str:
-    return atom.name if isinstance(atom, Sym) else atom.key
-
-
-def _fn_text(fn: Fn) -> str:
-    if fn.op in ("min", "max"):
-        return f"{fn.op}({', '.join(str(a) for a in fn.args)})"
-    left, right = (f"({a})" if _needs_parentheses(a) else str(a) for a in fn.args)
-    return f"({left} {fn.op} {right})"
-
-
-def _needs_parentheses(index: Index) -> bool:
-    return len(index.terms) > 1 or (bool(index.terms) and (index.terms[0][1] < 0 or len(index.terms[0][0]) > 1 or (index.terms[0][1] != 1 and index.terms[0][0] != ())))
 
 
 def as_name(index: Index) -> str | None:

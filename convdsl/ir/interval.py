@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from convdsl.ir.atoms import Fn, Sym
 from convdsl.ir.expr import Pred, Var
-from convdsl.ir.index import Fn, Index, Sym
+from convdsl.ir.index import Index
 
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)

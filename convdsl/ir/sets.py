@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from convdsl.ir.atoms import Atom, Monomial, Sym
 from convdsl.ir.expr import Pred, Var
-from convdsl.ir.index import Atom, Index, Monomial, Sym
+from convdsl.ir.index import Index
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -133,5 +133,3 @@ def _fastest(piece: Piece) -> str | None:
 def _ordered(piece: Piece, variables: Iterable[Var]) -> tuple[Var, ...]:
     """Slowest first, by the layout of the result."""
     return tuple(sorted(variables, key=lambda v: _stride_rank(piece, v.name)))
-
-

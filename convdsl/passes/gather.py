@@ -87,7 +87,9 @@ class _State:
             self._put({candidates[0]: value}, checked=(candidates[0],))
         else:
             pivot = max(candidates, key=lambda n: abs(form.coefficients[n]))
-            step = min((n for n in candidates if n != pivot), key=lambda n: abs(form.coefficients[n]))
+            step = min(
+                (n for n in candidates if n != pivot), key=lambda n: abs(form.coefficients[n])
+            )
             solution = solve_pair(form, pivot, self.vars[step], self.names.fresh(f"{step}_step"))
             self.conditions += solution.conditions
             self._put(solution.values, checked=(pivot,))
@@ -153,5 +155,3 @@ def _effort(form: Linear | None) -> int:
         return 1000
     unit = any(abs(c) == 1 for c in form.coefficients.values())
     return len(form.coefficients) + (0 if unit else 100)
-
-

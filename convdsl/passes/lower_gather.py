@@ -46,7 +46,9 @@ def lower_gather(name: str, piece: Piece, threads: int = THREADS) -> Kernel:
             inside = _shifted(var, inside)
     loops: list[tuple[Var, Level]] = [(Var(_at(v), const(0), v.extent), "grid") for v in outer]
     loops += [(tile, "grid"), (lane, "thread")]
-    return Kernel(name, tuple(code.locals), nest(loops, inside), f"{piece.origin}: one thread an element")
+    return Kernel(
+        name, tuple(code.locals), nest(loops, inside), f"{piece.origin}: one thread an element"
+    )
 
 
 def _at(var: Var) -> str:

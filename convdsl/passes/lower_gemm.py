@@ -102,7 +102,9 @@ class _Builder:
         loops.append((Var(self.row_tile, const(0), ceildiv(m, tiles.m)), "grid"))
         loops.append((Var(self.column_tile, const(0), ceildiv(n, tiles.n)), "grid"))
         local = (self.a_tile, self.b_tile, self.acc, self.part, self.a_row, self.b_row)
-        return Kernel(name, local, nest(loops, body), f"{gemm.piece.origin}: tiled product, {tiles}")
+        return Kernel(
+            name, local, nest(loops, body), f"{gemm.piece.origin}: tiled product, {tiles}"
+        )
 
     def _reduction(self) -> tuple[Stmt, ...]:
         tiles, k = self.tiles, self.tile_k
@@ -112,7 +114,7 @@ class _Builder:
         )  # fmt: skip
         count = ceildiv(k.extent, tiles.k)
         block = FLUSH // tiles.k
-        step = self._stage() + (self._multiply(),)
+        step = (*self._stage(), self._multiply())
         known = count.as_int()
         if known is not None and known <= block:
             loop = For(Var(self.step, const(0), count), "serial", step)

@@ -68,9 +68,7 @@ def _reduced(context: Context, piece: Piece, reduction: Reduce, choice: Choice) 
         out = accumulate(context, target, piece, reduction, product, hits)
     result: Expr = target.load()
     if hits is not None:
-        result = Select(
-            "!=", hits.load(), Const(0, "i32"), target.load(), empty_value(reduction)
-        )
+        result = Select("!=", hits.load(), Const(0, "i32"), target.load(), empty_value(reduction))
     value = replace_reduction(piece.value, lambda _: result)
     if value != target.load() or not target.is_tensor:
         out.append(_elementwise(piece, value))

@@ -1,17 +1,18 @@
 """Give names to the bounds of slices that are more than a size, so that the text reads well.
 
-    for l in max(0, cut*block)..min(L, cut*block + block) slice ...
- -> let l_from = max(0, cut*block)
-    let l_to = min(L, cut*block + block)
-    for l in l_from..l_to slice ...
+   for l in max(0, cut*block)..min(L, cut*block + block) slice ...
+-> let l_from = max(0, cut*block)
+   let l_to = min(L, cut*block + block)
+   for l in l_from..l_to slice ...
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from convdsl.ir.atoms import Fn
 from convdsl.ir.expr import Var
-from convdsl.ir.index import Fn, Index, sym
+from convdsl.ir.index import Index, sym
 from convdsl.ir.loop import For, If, Kernel, Let, LoopProgram, Stmt, Store
 from convdsl.passes.names import Names
 
@@ -70,6 +71,8 @@ def _renamed(stmt: Stmt, known: dict[Index, Index]) -> Stmt:
     if not isinstance(stmt, For):
         return stmt
     var = Var(
-        stmt.var.name, known.get(stmt.var.low, stmt.var.low), known.get(stmt.var.high, stmt.var.high)
+        stmt.var.name,
+        known.get(stmt.var.low, stmt.var.low),
+        known.get(stmt.var.high, stmt.var.high),
     )
     return replace(stmt, var=var, body=tuple(_renamed(s, known) for s in stmt.body))

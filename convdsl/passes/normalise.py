@@ -163,7 +163,11 @@ def materialise(system: System) -> System:
 
 
 def _extract(
-    value: Expr, scope: Sequence[Var], names: Names, out: list[tuple[Tensor, Equation]], keep_one: bool
+    value: Expr,
+    scope: Sequence[Var],
+    names: Names,
+    out: list[tuple[Tensor, Equation]],
+    keep_one: bool,
 ) -> Expr:
     outermost = _outermost(value)
     keep = outermost[0] if keep_one and len(outermost) == 1 else None

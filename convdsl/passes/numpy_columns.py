@@ -143,9 +143,7 @@ def _product(columns: Columns, access: Access, order: list[Var]) -> tuple[Stmt, 
     """`col = 0; col += a * b` as a matrix product over the depth."""
     contraction = columns.contraction
     in_x = {v.name for v in columns.outer + columns.data}
-    levels: list[tuple[Var, Level]] = [
-        (v, "gemm.m" if v.name in in_x else "gemm.n") for v in order
-    ]
+    levels: list[tuple[Var, Level]] = [(v, "gemm.m" if v.name in in_x else "gemm.n") for v in order]
     a, b = contraction.a.value, contraction.b.value
     if not any(n in free_names(a) for n in in_x):
         a, b = b, a
@@ -156,9 +154,7 @@ def _product(columns: Columns, access: Access, order: list[Var]) -> tuple[Stmt, 
     return clear + nest(levels, (Store(access, Binary("*", a, b), "+"),))
 
 
-def _block(
-    context: Context, axis: Var | None, every: tuple[Var, ...]
-) -> tuple[Index, Var | None]:
+def _block(context: Context, axis: Var | None, every: tuple[Var, ...]) -> tuple[Index, Var | None]:
     """How much of the data axis fits the cap, and if it is cut a loop variable over the whole axis."""
     known = (product(v.extent for v in every) * 4).as_int()
     if axis is None or (known is not None and known <= CAP):

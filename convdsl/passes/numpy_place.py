@@ -151,7 +151,9 @@ def _in_place(target: Place, name: str, phase: Phase) -> bool:
 def _covers(target: Place, name: str, phase: Phase) -> bool:
     low, high = _shift(phase).as_int(), (_shift(phase) + phase.blocks * phase.split.stride).as_int()
     extent = _extent(target, name).as_int()
-    return low is not None and high is not None and extent is not None and low <= 0 and high >= extent
+    return (
+        low is not None and high is not None and extent is not None and low <= 0 and high >= extent
+    )
 
 
 def _in_tensor(target: Place, points: Points) -> Place:
@@ -170,7 +172,11 @@ def _in_tensor(target: Place, points: Points) -> Place:
 
 
 def _spread_interleaved(
-    context: Context, target: Place, made: Place, phases: dict[str, Phase], variables: tuple[Var, ...]
+    context: Context,
+    target: Place,
+    made: Place,
+    phases: dict[str, Phase],
+    variables: tuple[Var, ...],
 ) -> tuple[Stmt, ...]:
     """One copy: [t, kappa] in row-major order is the output, shifted and cropped."""
     loops: list[tuple[Var, Level]] = []
@@ -193,7 +199,11 @@ def _spread_interleaved(
 
 
 def _spread_planar(
-    context: Context, target: Place, made: Place, phases: dict[str, Phase], variables: tuple[Var, ...]
+    context: Context,
+    target: Place,
+    made: Place,
+    phases: dict[str, Phase],
+    variables: tuple[Var, ...],
 ) -> tuple[Stmt, ...]:
     """A strided copy for each phase."""
     host: list[tuple[Var, Level]] = []

@@ -105,7 +105,9 @@ def empty_value(reduction: Reduce) -> Expr:
             return reduction.otherwise or Const(0, dtype)
 
 
-def _best_way(piece: Piece, reduction: Reduce, index: Index, data_first: Sequence[str]) -> _Way | None:
+def _best_way(
+    piece: Piece, reduction: Reduce, index: Index, data_first: Sequence[str]
+) -> _Way | None:
     form = linear(index, [v.name for v in piece.vars + reduction.vars])
     if form is None:
         return None
@@ -132,7 +134,9 @@ def _best_way(piece: Piece, reduction: Reduce, index: Index, data_first: Sequenc
     return max(ways, key=lambda w: _likely(w, form, reduction, data_first))
 
 
-def _likely(way: _Way, form: Linear, reduction: Reduce, data_first: Sequence[str]) -> tuple[int, int]:
+def _likely(
+    way: _Way, form: Linear, reduction: Reduce, data_first: Sequence[str]
+) -> tuple[int, int]:
     """With unknown sizes: solve for the variable of the earliest tensor; a plain unit way first."""
     solved = way.unit if way.unit is not None else way.split.data if way.split else ""
     ranks = {
@@ -145,14 +149,20 @@ def _likely(way: _Way, form: Linear, reduction: Reduce, data_first: Sequence[str
     }  # fmt: skip
     stride = max(abs(c) for c in form.coefficients.values())
     if way.unit is not None and stride > 1 and abs(form.coefficients[way.unit]) < stride:
-        others = [n for n in form.coefficients if n != way.unit and n in {v.name for v in reduction.vars}]
+        others = [
+            n for n in form.coefficients if n != way.unit and n in {v.name for v in reduction.vars}
+        ]
         if any(abs(form.coefficients[n]) > 1 for n in others):
-            return (-1, 0)  # the other variable steps over most of this one's range: phases are denser
+            return (
+                -1,
+                0,
+            )  # the other variable steps over most of this one's range: phases are denser
     return (-ranks.get(solved, 0), 1 if way.unit is not None else 0)
 
 
 def _without(piece: Piece, pred: Pred, extra: tuple[Pred, ...] = ()) -> Piece:
     """The piece with one condition of its reduction dropped and others added."""
+
     def change(r: Reduce) -> Expr:
         return replace(r, constraints=tuple(p for p in r.constraints if p != pred) + extra)
 
@@ -161,6 +171,7 @@ def _without(piece: Piece, pred: Pred, extra: tuple[Pred, ...] = ()) -> Piece:
 
 def _with_vars(piece: Piece, gone: tuple[str, ...], more: tuple[Var, ...] = ()) -> Piece:
     """The piece with reduced variables replaced."""
+
     def change(r: Reduce) -> Expr:
         return replace(r, vars=tuple(v for v in r.vars if v.name not in gone) + more)
 
@@ -187,7 +198,7 @@ def _split(
         split.tap: sym(j) * split.period + sym(r),
         split.data: (sym(t) - sym(j) * split.lag) * split.sign,
     }
-    reads = inside(data, sym(data.name)) + (ge(tap.high - 1 - sym(tap.name)),)
+    reads = (*inside(data, sym(data.name)), ge(tap.high - 1 - sym(tap.name)))
     dense = _with_vars(
         _without(piece, pred, reads), (data.name, tap.name), (Var(j, const(0), split.taps),)
     )
@@ -212,7 +223,7 @@ def _split(
             Var(h, const(1), const(split.gap)),
         )
         hole = _substituted(empty, {out.name: place}, _replace_var(piece.vars, out.name, between))
-        holes.append(replace(hole, guards=hole.guards + (ge(out.high - 1 - place),)))
+        holes.append(replace(hole, guards=(*hole.guards, ge(out.high - 1 - place))))
     return dense, holes
 
 
@@ -247,4 +258,3 @@ def _simplify(piece: Piece) -> Piece:
         guards=tuple(p for p in piece.guards if not always(p, ranges)),
         value=replace_reduction(piece.value, clean),
     )
-

@@ -1,7 +1,7 @@
 """The passes of each target, in order. Every step is named, kept for printing, and verified.
 
-    numpy:  definition -> normalise -> choose -> lower
-    wgsl:   definition -> normalise -> choose -> rewrite -> lower
+numpy:  definition -> normalise -> choose -> lower
+wgsl:   definition -> normalise -> choose -> rewrite -> lower
 """
 
 from __future__ import annotations

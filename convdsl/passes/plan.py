@@ -109,7 +109,11 @@ def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | Non
     batch, m, n, k = gemm.extents
     if wanted == "phases":
         return Choice("phases", "asked for")
-    for what, extent, least in (("terms a result", k, GPU_DEPTH), ("rows", m, GPU_SIDE), ("columns", n, GPU_SIDE)):
+    for what, extent, least in (
+        ("terms a result", k, GPU_DEPTH),
+        ("rows", m, GPU_SIDE),
+        ("columns", n, GPU_SIDE),
+    ):
         known = extent.as_int()
         if known is not None and known < least:
             return Choice("gather", f"{known} {what} are too few for a tiled product")

@@ -105,7 +105,9 @@ class ThreadCode:
         rest = [p for p in r.constraints if p not in own]
         trips = _trips(inner)
         if trips is None or trips > FLUSH:
-            block = Var(self.names.fresh(f"{inner.name}_block"), const(0), ceildiv(inner.extent, FLUSH))
+            block = Var(
+                self.names.fresh(f"{inner.name}_block"), const(0), ceildiv(inner.extent, FLUSH)
+            )
             start = inner.low + sym(block.name) * FLUSH
             run = loops_around(
                 [Var(inner.name, start, minimum(start + FLUSH, inner.high))], own, innermost
@@ -126,7 +128,9 @@ class ThreadCode:
         return [clear, *loops_around(r.vars[:-1], rest, step), *flush[:1]]
 
 
-def loops_around(variables: Sequence[Var], conditions: Sequence[Pred], body: list[Stmt]) -> list[Stmt]:
+def loops_around(
+    variables: Sequence[Var], conditions: Sequence[Pred], body: list[Stmt]
+) -> list[Stmt]:
     """Serial loops around `body`, each condition tested as far outside as its names allow."""
     for at in range(len(variables), -1, -1):
         inner_names = {v.name for v in variables[:at]}

@@ -45,17 +45,19 @@ def simplify_value(value: Expr) -> Expr:
         return Load(_narrow(value.access, {}), value.dtype)
     value = map_children(value, simplify_value)
     match value:
-        case Binary("+", Const(zero, _), other) | Binary("+" | "-", other, Const(zero, _)) if zero == 0:
+        case Binary("+", Const(zero, _), other) | Binary("+" | "-", other, Const(zero, _)) if (
+            zero == 0
+        ):
             return other
-        case Binary("*", Const(one, _), other) | Binary("*" | "/", other, Const(one, _)) if one == 1:
+        case Binary("*", Const(one, _), other) | Binary("*" | "/", other, Const(one, _)) if (
+            one == 1
+        ):
             return other
     return value
 
 
 def _narrow(access: Access, units: dict[str, Index]) -> Access:
     kept = [
-        (i.substitute(units), d)
-        for i, d in zip(access.index, access.dims, strict=True)
-        if d != 1
+        (i.substitute(units), d) for i, d in zip(access.index, access.dims, strict=True) if d != 1
     ]
     return Access(access.tensor, tuple(i for i, _ in kept), tuple(d for _, d in kept))

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from convdsl.ir.index import Index, Sym, const
+from convdsl.ir.atoms import Sym
+from convdsl.ir.index import Index, const
 from convdsl.sema.names import is_size
 
 

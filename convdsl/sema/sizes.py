@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from convdsl.diagnostics import CdslError
-from convdsl.ir.index import Index, Sym
+from convdsl.ir.atoms import Sym
+from convdsl.ir.index import Index
 from convdsl.sema.checks import check_numbers
 from convdsl.sema.clauses import check_clause
 from convdsl.sema.integers import INT64, evaluate, names_of, show

@@ -55,6 +55,8 @@ class Head:
     checks: list[ast.Chain] = field(default_factory=list)
     inputs: list[Tensor] = field(default_factory=list)
     lets: list[Tensor] = field(default_factory=list)
+    loose: tuple[Index, ...] | None = None  # the left side of a let whose range its reader tells
+    loose_let: Tensor | None = None
 
     # -- drawing -----------------------------------------------------------------------------------
     def number(self, low: int, high: int) -> int:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from convdsl.diagnostics import Source
 from convdsl.syntax import ast
+from convdsl.syntax.printer import print_program
 from tests.strategies.head import VOLUME, Head, Tensor
 from tests.strategies.trees import (
     HERE,
@@ -30,7 +31,7 @@ from tests.strategies.trees import (
 from tests.strategies.values import Values
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Drawn:
     """A program, and what it is called with: sizes a call, parameters, the inputs left out."""
 
@@ -39,6 +40,11 @@ class Drawn:
     inputs: tuple[Tensor, ...]
     calls: tuple[Mapping[str, int], ...]
     absent: frozenset[str]
+
+    def __repr__(self) -> str:
+        """What a failing example shows: all that is needed to write it down as a test."""
+        rows = [f"params={dict(self.params)}", *map(str, map(dict, self.calls))]
+        return "\n".join([print_program(self.tree), *rows, f"absent={sorted(self.absent)}"])
 
     @property
     def sizes(self) -> list[str]:
@@ -60,6 +66,9 @@ def programs(draw: st.DrawFn, calls: int = 3, halves: bool = True) -> Drawn:
     """Programs; without `halves` no tensor is f16."""
     head = Head(draw)
     head.start(calls)
+    for name in ("LO", "HO"):
+        if head.chance(50):
+            head.define(name, _formula(head))
     lets = [_let(head) for _ in range(head.pick([0, 0, 0, 1, 1, 2]))]
     output, result = _result(head)
     return _assemble(head, lets, output, result, halves)
@@ -99,38 +108,24 @@ def _assemble(
         ref(head.pick(["f0", "op", "lambda_", "main"])), tuple(declared), output,
         (*where, *head.checks), tuple(lets), result, HERE,
     )  # fmt: skip
-    sizes = set(head.sizes)
-    used = {f for t in head.inputs for a in t.axes for e in a for f in e.factors} & sizes
-    every = [
-        {n: v for n, v in env.items() if n in used or n in head.parameters}
-        for env in head.environments
-    ]
+    every = [{n: v for n, v in e.items() if n not in head.defined} for e in head.environments]
     plain = tuple(
         t if halves or t.dtype != "f16" else Tensor(t.name, "f32", t.axes, t.bound, t.default)
         for t in head.inputs
     )
-    return Drawn(
-        ast.Program((op,), Source("")), given, plain,
-        tuple(sorted(every, key=lambda e: e != every[0])) if False else tuple(every), absent,
-    )  # fmt: skip
+    return Drawn(ast.Program((op,), Source("")), given, plain, tuple(every), absent)
 
 
 def _determined(head: Head) -> frozenset[str]:
-    """The inputs to leave out; new inputs see to it that every size used can be told from shapes."""
+    """The inputs to leave out; a further input tells the sizes that no shape would."""
     absent = {t.name for t in head.inputs if t.default is not None and head.chance(50)}
-    names = _free_sizes(head)
     present = [t for t in head.inputs if t.name not in absent]
     known = [_told(present, head.sizes, env) for env in head.environments]
-    missing = [n for n in head.sizes if n in names and any(n not in k for k in known)]
+    missing = [n for n in head.sizes if any(n not in k for k in known)]
     if missing:
         extents = tuple((Extent((n,)),) for n in missing)
         head.inputs.append(Tensor("unread", "f32", extents, Bound(1)))
     return frozenset(absent)
-
-
-def _free_sizes(head: Head) -> set[str]:
-    """Sizes that stand anywhere; all may, and an unused one needs no axis but may have one."""
-    return set(head.sizes)
 
 
 def _told(present: list[Tensor], sizes: list[str], env: dict[str, int]) -> set[str]:
@@ -146,25 +141,32 @@ def _told(present: list[Tensor], sizes: list[str], env: dict[str, int]) -> set[s
     return known
 
 
-# -- statements --------------------------------------------------------------------------------------
-def _left(head: Head, most: int) -> tuple[Index, ...]:
-    out: list[Index] = []
-    for _ in range(head.number(0, most)):
-        new = Index(head.index_name(out), head.extent())
+# -- statements ------------------------------------------------------------------------------------
+def _left(head: Head, most: int, start: tuple[Index, ...] = ()) -> tuple[Index, ...]:
+    out = list(start)
+    for _ in range(head.number(0, most - len(start))):
+        defined = head.defined and head.chance(40)
+        extent = Extent((head.pick(list(head.defined)),)) if defined else head.extent()
+        new = Index(head.index_name(out), extent)
         if head.volume((*out, new)) * 4 <= VOLUME:
             out.append(new)
     return tuple(out)
 
 
-def _grouped(head: Head, left: tuple[Index, ...]) -> list[tuple[Index, ...]]:
-    """The indices as axes, some of them composite."""
+def _grouped(head: Head, left: tuple[Index, ...], plain: bool = False) -> list[tuple[Index, ...]]:
+    """The indices as axes, some composite; when `plain`, of extents with one factor only."""
     groups: list[tuple[Index, ...]] = []
     rest = list(left)
     while rest:
-        count = 2 if len(rest) > 1 and head.chance(25) else 1
+        fits = len(rest) > 1 and not (plain and any(_is_product(i) for i in rest[:2]))
+        count = 2 if fits and head.chance(25) else 1
         groups.append(tuple(rest[:count]))
         rest = rest[count:]
     return groups
+
+
+def _is_product(index: Index) -> bool:
+    return index.extent is not None and len(index.extent.factors) > 1
 
 
 def _value(head: Head, kind: str, left: tuple[Index, ...], anchored: bool) -> Value:
@@ -178,13 +180,19 @@ def _value(head: Head, kind: str, left: tuple[Index, ...], anchored: bool) -> Va
             joined = value.kind if more.kind == "int" else more.kind
             value = Value(binary("+", value.tree, more.tree), total, joined)
     loose = [i for i in left if i.name not in values.standing]
-    if anchored and loose:
-        # Nothing tells their range: read something there.
-        more = values.new_read(kind, list(values.readable(tuple(loose))))
-        total = value.bound + more.bound
-        tree = binary("+", value.tree, more.tree) if total.exact else call("max", value.tree, more.tree)
-        value = Value(tree, total if total.exact else value.bound | more.bound, more.kind)
+    if anchored and values.readable(tuple(loose)):  # nothing tells their range
+        value = _joined(value, values.new_read(kind, list(values.readable(tuple(loose)))))
+    if anchored and any(i not in values.readable(left) for i in loose):
+        head.loose = left  # the result reads it there, which tells the range
     return value
+
+
+def _joined(value: Value, more: Value) -> Value:
+    total = value.bound + more.bound
+    kind = value.kind if more.kind == "int" else more.kind
+    if total.exact:
+        return Value(binary("+", value.tree, more.tree), total, kind)
+    return Value(call("max", value.tree, more.tree), value.bound | more.bound, kind)
 
 
 def _has_reduce(tree: ast.Expr | ast.Comparison) -> bool:
@@ -203,11 +211,17 @@ def _has_reduce(tree: ast.Expr | ast.Comparison) -> bool:
 
 def _typed(value: Value, kind: str) -> Value:
     """A value of the kind that is stored."""
-    return value if value.kind in (kind, "int") else Value(call(kind, value.tree), value.bound, kind)
+    return (
+        value if value.kind in (kind, "int") else Value(call(kind, value.tree), value.bound, kind)
+    )
 
 
 def _let(head: Head) -> ast.Let:
+    # One let at most has an index that only its reader gives a range.
+    defined, head.defined = head.defined, {} if head.loose is not None else head.defined
     left = _left(head, 3)
+    head.defined = defined
+    before = head.loose
     kind = "i32" if head.chance(15) else "f32"
     value = _typed(_value(head, kind, left, anchored=True), kind)
     groups = _grouped(head, left)
@@ -217,6 +231,8 @@ def _let(head: Head) -> ast.Let:
     name = head.let_name()
     axes = tuple(tuple(i.extent for i in g if i.extent is not None) for g in groups)
     head.lets.append(Tensor(name, dtype or "f32", axes, value.bound))
+    if head.loose is not before:
+        head.loose_let = head.lets[-1]
     return ast.Let(
         dtype,  # type: ignore[arg-type]
         ast.Definition(
@@ -227,19 +243,17 @@ def _let(head: Head) -> ast.Let:
 
 
 def _result(head: Head) -> tuple[ast.TensorDecl, ast.Definition]:
-    left = list(_left(head, 4))
-    for at, name in ((-1, "LO"), (-2, "HO")):
-        if len(left) >= -at and head.chance(50):
-            extent = head.define(name, _formula(head))
-            left[at] = Index(left[at].name, extent)
-            if head.volume(left) * 4 > VOLUME:
-                left[at] = Index(left[at].name, head.define(name, number(head.number(1, 4))))
-            if head.volume(left) * 4 > VOLUME:
-                left = left[-1:]
-    kind = "i32" if head.chance(15) else "f32"
-    value = _typed(_value(head, kind, tuple(left), anchored=False), kind)
+    left = _left(head, 4, head.loose or ())
+    loose = head.loose_let
+    kind = loose.kind if loose is not None else "i32" if head.chance(15) else "f32"
+    value = _value(head, kind, left, anchored=False)
+    if loose is not None:
+        more = Values(head).read_of(loose, head.loose or ())
+        assert more is not None
+        value = _joined(_typed(value, kind), more)
+    value = _typed(value, kind)
     half = kind == "f32" and value.bound.half and head.chance(15)
-    groups = _grouped(head, tuple(left))
+    groups = _grouped(head, left, plain=True)
     shape = tuple(
         sum((i.extent for i in g[1:] if i.extent), start=g[0].extent or Extent((1,))).tree
         for g in groups

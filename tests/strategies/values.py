@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 from convdsl.syntax import ast
 from tests.strategies.head import VOLUME, Head, Tensor
@@ -314,7 +313,9 @@ class Values:
             term = ref(index.name)
             one = factor == number(1)
             sides[side].append(term if one else binary("*", term, factor))
-        if total or h.chance(20):  # left - right is `total`: add it on the right, or less on the left
+        if total or h.chance(
+            20
+        ):  # left - right is `total`: add it on the right, or less on the left
             name = h.parameter(total) if h.chance(40) else None
             sides[1].append(number(total) if name is None else ref(name))
         left, right = (self._sum(side) for side in sides)
@@ -338,7 +339,3 @@ class Values:
         for term in terms:
             out = term if out is None else binary("+", out, term)
         return number(0) if out is None else out
-
-
-def points(indices: Scope, env: dict[str, int]) -> int:
-    return prod(len(i.span(env)) for i in indices)
