@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from convdsl.passes.plan import Algorithm
 
 ACCURACIES = ("strict", "standard", "fast")
+LIMITS = ("webgpu", "adapter")
 
 
 def as_program(program: Program | str | PathLike[str]) -> Program:
@@ -74,6 +75,10 @@ def compile(
             "E0358",
             f"unknown accuracy class `{accuracy}`",
             help=f"choose one of: {', '.join(ACCURACIES)}",
+        )
+    if limits not in LIMITS:
+        raise CdslError(
+            "E0506", f"unknown limits `{limits}`", help=f"choose one of: {', '.join(LIMITS)}"
         )
     backend(target)
     resolved = resolve(tree, op)

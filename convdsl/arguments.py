@@ -72,11 +72,19 @@ def as_array(tensor: Tensor, value: object) -> Array:
         )
     if array.dtype == np.float16 and wanted == np.float32:
         return array.astype(np.float32)
-    raise CdslError(
-        "E0354",
-        f"`{tensor.name}` has dtype {array.dtype}, the op declares {tensor.dtype}",
-        help=f"convert it: `x.astype(numpy.{wanted.name})`",
-    )
+    check_dtype(tensor, array.dtype)
+    return array
+
+
+def check_dtype(tensor: Tensor, dtype: np.dtype[Any]) -> None:
+    """Refuse a dtype that is not the tensor's: CdslError E0354."""
+    wanted = _WANTED[tensor.dtype]
+    if dtype != wanted:
+        raise CdslError(
+            "E0354",
+            f"`{tensor.name}` has dtype {dtype}, the op declares {tensor.dtype}",
+            help=f"convert it: `x.astype(numpy.{wanted.name})`",
+        )
 
 
 def import_array(name: str, value: object) -> Array:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from convdsl.arguments import Array, as_array, by_name, check_out
+from convdsl.arguments import Array, as_array, by_name, check_dtype, check_out
 from convdsl.diagnostics import CdslError, InternalError
 from convdsl.ir.equation import Tensor
 from convdsl.registry import backend
@@ -96,8 +97,8 @@ class Kernel:
         self._options = options
         self._variants = Variants(options)
         self._bound: dict[str, Array] = {}
-        self._prepared: dict[tuple[int, str], Any] = {}
-        self._known: OrderedDict[object, tuple[Executable, dict[str, int]]] = OrderedDict()
+        self._prepared: WeakKeyDictionary[Executable, dict[str, Any]] = WeakKeyDictionary()
+        self._known: OrderedDict[object, tuple[dict[str, int], frozenset[str]]] = OrderedDict()
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -115,10 +116,13 @@ class Kernel:
             CdslError: for arrays that do not fit the op (E03xx).
             DeviceError: when the machine cannot run it.
         """
-        given = self._arrays(args, arrays)
+        named = by_name(self._options.op.name, self._free, args, arrays)
+        given = self._checked(named)
         executable, sizes = self._variant({n: a.shape for n, a in given.items()})
         if out is not None:
-            out = check_out(self.output, out, self._shape(sizes), given | self._bound)
+            # As given: a float16 input that was widened is not to be written either.
+            inputs = {n: v if isinstance(v, np.ndarray) else given[n] for n, v in named.items()}
+            out = check_out(self.output, out, self._shape(sizes), inputs | self._bound)
         return executable.run(given | self._constants(executable), sizes, out)
 
     def bind(self, **arrays: Any) -> Kernel:
@@ -241,9 +245,6 @@ class Kernel:
             sizes = complete_sizes(o.op, o.params, sizes)
         return self._variants.get(sizes, frozenset())
 
-    def _arrays(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Array]:
-        return self._checked(by_name(self._options.op.name, self._free, args, kwargs))
-
     def _checked(self, given: Mapping[str, object]) -> dict[str, Array]:
         tensors = {t.name: t for t in self._options.op.inputs}
         return {name: as_array(tensors[name], value) for name, value in given.items()}
@@ -253,32 +254,31 @@ class Kernel:
         with self._lock:
             known = self._known.get(key)
         if known is not None:
-            return known
+            sizes, absent = known
+            return self._variants.get(sizes, absent), sizes
         o = self._options
         everything = {**shapes, **_shapes(self._bound)}
         absent = frozenset(t.name for t in o.op.inputs if t.name not in everything)
         sizes = solve_sizes(o.op, o.params, everything, o.fixed)
         sizes = complete_sizes(o.op, o.params, {**o.fixed, **sizes}, absent=absent)
-        found = self._variants.get(sizes, absent), sizes
+        executable = self._variants.get(sizes, absent)
         with self._lock:
-            self._known[key] = found
+            self._known[key] = sizes, absent
             while len(self._known) > CACHE:
                 self._known.popitem(last=False)
-        return found
+        return executable, sizes
 
     def _constants(self, executable: Executable) -> dict[str, Any]:
         """The bound arrays as this variant takes them, prepared the first time."""
-        out: dict[str, Any] = {}
-        for name, array in self._bound.items():
-            key = (id(executable), name)
+        if not self._bound:
+            return {}
+        with self._lock:
+            found = self._prepared.get(executable)
+        if found is None:
+            found = {name: executable.prepare(name, a) for name, a in self._bound.items()}
             with self._lock:
-                found = self._prepared.get(key)
-            if found is None:
-                found = executable.prepare(name, array)
-                with self._lock:
-                    self._prepared[key] = found
-            out[name] = found
-        return out
+                self._prepared[executable] = found
+        return found
 
     def _shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         values = {**{n: v for n, v in self._options.params.items() if isinstance(v, int)}, **sizes}
@@ -297,10 +297,14 @@ class Kernel:
         from convdsl.backends.wgsl.runtime import DeviceTensor
 
         named = by_name(self._options.op.name, self._free, (), tensors)
-        given: dict[str, Any] = {
-            n: v if isinstance(v, DeviceTensor) else self._checked({n: v})[n]
-            for n, v in named.items()
-        }
+        declared = {t.name: t for t in self._free}
+        given: dict[str, Any] = {}
+        for name, value in named.items():
+            if isinstance(value, DeviceTensor):
+                check_dtype(declared[name], value.dtype)
+                given[name] = value
+            else:
+                given[name] = as_array(declared[name], value)
         executable, sizes = self._variant({n: tuple(v.shape) for n, v in given.items()})
         return executable, sizes, given | self._constants(executable)
 

@@ -8,6 +8,7 @@ from convdsl.ir.loop import (
     Accumulate,
     Buffer,
     For,
+    If,
     Kernel,
     Let,
     Level,
@@ -58,8 +59,6 @@ def copy(n: int | None = None, threads: int = 64) -> LoopProgram:
     x, y = buffer("x", size, memory="input"), buffer("y", size, memory="output")
     i = sym("b") * threads + sym("t")
     value = Binary("+", load(x, i), Const(1.0, "f32"))
-    from convdsl.ir.loop import If
-
     body = loop(
         "grid",
         "b",
@@ -89,8 +88,6 @@ def gather(
     product = Binary(
         "*", load(x, sym("n"), sym("c"), tap), load(w, sym("c"), o + pad - tap * stride)
     )
-    from convdsl.ir.loop import If
-
     inner = If(
         (below(o, lo),),
         (
@@ -188,8 +185,6 @@ def matmul(
         loop("unroll", "i", rm, quads("q", rn, store(acc, (y, x, i, q * 4 + v), ZERO))),
     )
     ci, cj = mb * bm + y * rm + i, nb * bn + x * 4 + q * (nx * 4) + v
-    from convdsl.ir.loop import If
-
     write = nest(
         "thread",
         threads,

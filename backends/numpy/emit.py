@@ -88,7 +88,7 @@ def _pair(first: Stmt, second: Stmt, scope: Scope) -> list[Item] | None:
 
 
 def _statement(stmt: Stmt, scope: Scope) -> list[Item]:
-    found = chain(stmt)
+    found = None if isinstance(stmt, Let) else chain(stmt)  # a name on the host stays one
     if found is not None:
         return _chain(simplify(found, scope.facts), scope)
     facts = scope.facts

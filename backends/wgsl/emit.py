@@ -103,9 +103,11 @@ class _Module:
     def _bindings(self, used: Usage, point: EntryPoint) -> tuple[Binding, ...]:
         out = [Binding(0, "", "uniform")] if point.sizes else []
         for buffer in self._program.buffers:
+            if buffer.name not in point.used:
+                continue
             if buffer.name in used.writes:
                 out.append(Binding(self._binding(buffer), buffer.name, "read_write"))
-            elif buffer.name in used.reads:
+            else:
                 out.append(Binding(self._binding(buffer), buffer.name, "read"))
         return tuple(out)
 

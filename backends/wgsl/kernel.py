@@ -29,6 +29,7 @@ class EntryPoint:
     workgroup: tuple[int, int, int]
     dispatch: Extent3
     sizes: bool  # does it read the uniform?
+    used: frozenset[str]  # buffers in memory that its text names
 
 
 def entry_point(
@@ -73,4 +74,6 @@ def entry_point(
         function.items += [f"fn {entry}(", lines, ") {", inside, "}"]
     else:
         function.items += [f"fn {entry}({''.join(parameters)}) {{", inside, "}"]
-    return EntryPoint(tuple(function.lines()), size, plan.dispatch, prologue.uses_sizes)
+    return EntryPoint(
+        tuple(function.lines()), size, plan.dispatch, prologue.uses_sizes, frozenset(memory.used)
+    )

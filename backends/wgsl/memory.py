@@ -73,6 +73,7 @@ class Memory:
     def __init__(self, places: dict[str, Place], env: Environment, index: IndexText) -> None:
         self.places, self._env, self._index = places, env, index
         self.threads: frozenset[str] = frozenset()
+        self.used: set[str] = set()
         self._offsets: dict[int, tuple[Access, Index]] = {}
         self._quads: dict[Index, tuple[Index | None]] = {}
         self._split: dict[Index, tuple[Index, Index]] = {}
@@ -143,6 +144,7 @@ class Memory:
     def _reference(self, place: Place, index: Index) -> str:
         """The unit (element, or vec4 of a vec4 buffer) with this number."""
         if place.buffer.memory != "register":
+            self.used.add(place.buffer.name)
             return f"{place.name}[{self._index.value(index, f'{place.name}_at')}]"
         number = index.as_int()
         if not place.form.named:

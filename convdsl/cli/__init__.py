@@ -79,4 +79,6 @@ def _stop(number: int, frame: object) -> None:
     files = sys.modules.get("convdsl.files")
     if files is not None and hasattr(files, "drop_pending"):
         files.drop_pending()
+    if "rich.console" in sys.modules and sys.stdout is not None and sys.stdout.isatty():
+        os.write(sys.stdout.fileno(), b"\x1b[?25h")  # a spinner hides the cursor
     os._exit(128 + number)

@@ -17,6 +17,9 @@ Numbers = dict[str, int | float]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_FLOAT = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|nan)", re.ASCII | re.IGNORECASE
+)
 _LONGEST = 400  # characters of a value; a float of more digits says no more
 
 
@@ -53,14 +56,12 @@ def numbers(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
 
 
 def _number(ctx: click.Context, option: click.Parameter, name: str, text: str) -> int | float:
-    try:
-        if len(text) > _LONGEST:
-            raise ValueError(text)
-        return int(text) if _INTEGER.fullmatch(text) else float(text)
-    except ValueError:
-        raise click.BadParameter(
-            f"'{_short(text)}' is no number, so it cannot be the value of '{name}'.", ctx, option
-        ) from None
+    if len(text) <= _LONGEST and _INTEGER.fullmatch(text):
+        return int(text)
+    if len(text) <= _LONGEST and _FLOAT.fullmatch(text):
+        return float(text)
+    message = f"'{_short(text)}' is no number, so it cannot be the value of '{name}'."
+    raise click.BadParameter(message, ctx, option)
 
 
 def _short(text: str) -> str:

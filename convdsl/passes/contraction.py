@@ -95,16 +95,24 @@ def contraction_of(piece: Piece, related: bool = False) -> Contraction | None:
 
 
 def _two_factors(body: Expr, names: set[str]) -> tuple[Expr, Expr] | None:
-    """The body as a product of two factors; factors on the same variables are taken together."""
-    groups: list[tuple[frozenset[str], Expr]] = []
-    for factor in _factors(body):
-        own = free_names(factor) & names
-        for at, (theirs, value) in enumerate(groups):
-            if own <= theirs or theirs <= own:
-                groups[at] = (own | theirs, Binary("*", value, factor))
-                break
-        else:
-            groups.append((own, factor))
+    """The body as a product of two factors.
+
+    Of more than two, those whose variables another one has too are multiplied into that one.
+    """
+    groups = [(free_names(f) & names, f) for f in _factors(body)]
+    while len(groups) > 2:
+        pairs = [
+            (small, large)
+            for small in range(len(groups))
+            for large in range(len(groups))
+            if small != large and groups[small][0] <= groups[large][0]
+        ]
+        if not pairs:
+            return None
+        small, large = min(pairs, key=lambda p: len(groups[p[0]][0]))
+        own, factor = groups[small]
+        groups[large] = (groups[large][0], Binary("*", groups[large][1], factor))
+        del groups[small]
     if len(groups) != 2 or not all(loads(value) for _, value in groups):
         return None
     return groups[0][1], groups[1][1]

@@ -54,13 +54,21 @@ def _is_nest(stmt: Stmt) -> bool:
 
 def _long_bounds(stmt: Stmt, known: dict[Index, Index], names: Names) -> list[tuple[str, Index]]:
     out: list[tuple[str, Index]] = []
+    whole = _extents(stmt)
     while isinstance(stmt, For):
         for what, bound in (("from", stmt.var.low), ("to", stmt.var.high)):
             seen = bound in known or any(bound == value for _, value in out)
-            if _is_long(bound) and not seen:
+            if _is_long(bound) and not seen and bound not in whole:
                 out.append((names.fresh(f"{stmt.var.name}_{what}"), bound))
         stmt = stmt.body[0]
     return out
+
+
+def _extents(stmt: Stmt) -> tuple[Index, ...]:
+    """The extents of what the nest stores to: a slice over a whole axis needs no name."""
+    while isinstance(stmt, For):
+        stmt = stmt.body[0]
+    return stmt.access.dims if isinstance(stmt, Store) else ()
 
 
 def _is_long(bound: Index) -> bool:

@@ -50,7 +50,8 @@ def test_registers() -> None:
     assert form(program(IN, OUT)) == Form(vector=True, named=True)
     scalar = quads(store(ACC, (T, COLUMN), load(X, T, COLUMN)), level="unroll")
     assert form(program(scalar, OUT)) == Form(vector=True, named=True)  # component writes
-    assert form(program(scalar, quads(store(Y, (T, COLUMN), load(ACC, T, COLUMN)), level="unroll"))) == Form(False, True)  # fmt: skip
+    one_by_one = quads(store(Y, (T, COLUMN), load(ACC, T, COLUMN)), level="unroll")
+    assert form(program(scalar, one_by_one)) == Form(vector=False, named=True)
     walk = loop("serial", "r", 8, store(Y, (T, R), load(ACC, T, R)))
     assert form(program(IN, walk)) == Form(vector=True, named=False)
     shifted = loop("vector", "v", 4, store(ACC, (T, V + 1), load(X, T, V)))
@@ -104,7 +105,7 @@ VALUES: dict[str, tuple[Expr, str]] = {
     "half": (Cast("f16", LOADED), "round_f164("),
     "scalar": (Scalar(COLUMN * 3 + T, "f32"), "vec4<f32>(f32("),
     "guard of all": (Guard((below(T, 40),), LOADED, ZERO), "if (tx < 40)"),
-    "guard of lanes": (Guard((below(COLUMN, 6), ge(T - 3)), LOADED, OTHER), "picked.x ="),
+    "guard of lanes": (Guard((below(COLUMN, 6), ge(T - 3)), LOADED, OTHER), "picked_2.x ="),
     "guard of fours": (Guard((below(COLUMN + T * 4, 40),), LOADED, ZERO), "if (tx < 10)"),
     "guard never": (Guard((ge(COLUMN - 8),), LOADED, HALF), "vec4<f32>(0.5)"),
     "guard in guard": (Guard((ge(COLUMN - 1),), Guard((ge(6 - COLUMN),), OTHER, HALF), ZERO), ""),

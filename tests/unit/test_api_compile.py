@@ -1,0 +1,197 @@
+"""`compile`, `parse`, `load`, `evaluate`: what programs, sizes and parameters they take."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import convdsl
+from convdsl import CdslError, DeviceError, InternalError
+from tests.unit.api_programs import AXPY, FIR, PRODUCT, fir, whole
+
+
+def refused(code: str, *args: Any, **options: Any) -> CdslError:
+    with pytest.raises(CdslError) as caught:
+        convdsl.compile(*args, **options)
+    assert caught.value.code == code
+    return caught.value
+
+
+@pytest.mark.parametrize("statement", ["import convdsl", "from convdsl import CdslError"])
+def test_import_is_light(statement: str) -> None:
+    heavy = ["numpy", "lark", "islpy", "wgpu", "click", "rich", "convdsl.ops"]
+    code = f"import sys; {statement}; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_names() -> None:
+    for name in convdsl.__all__:
+        assert getattr(convdsl, name) is not None
+        assert name in dir(convdsl)
+    with pytest.raises(AttributeError, match="no attribute 'ops2'"):
+        _ = convdsl.ops2  # type: ignore[attr-defined]
+
+
+def test_a_program_from_text_tree_and_path(tmp_path: Path) -> None:
+    path = tmp_path / "axpy.cdsl"
+    path.write_text(AXPY)
+    x, y = whole(4), whole(4, seed=1)
+    for program in (AXPY, convdsl.parse(AXPY), path, str(path), convdsl.load(path)):
+        assert np.array_equal(convdsl.compile(program)(x, y), x + 2 * y)
+
+
+def test_a_str_is_a_path_if_it_is_one_line_and_ends_in_cdsl(tmp_path: Path) -> None:
+    assert "cannot read" in refused("E0105", str(tmp_path / "missing.cdsl")).message
+    assert refused("E0105", "missing.cdsl").span is None
+    error = refused("E0101", "missing.txt")
+    assert error.span is not None
+    text = f"{PRODUCT}  # see product.cdsl"
+    assert refused("E0105", text).span is None  # one line that ends so
+    assert convdsl.compile(text + "\n")
+
+
+def test_which_op() -> None:
+    both = AXPY + FIR
+    assert "axpy" in str(refused("E0217", both))
+    assert "fir" in str(refused("E0217", both, op="firr"))
+    assert convdsl.compile(both, op="fir")(whole(2, 5), whole(3)).shape == (2, 3)
+
+
+def test_choices() -> None:
+    assert "numpy, wgsl" in str(refused("E0351", AXPY, target="cuda"))
+    assert "strict, standard, fast" in str(refused("E0358", AXPY, accuracy="exact"))
+    assert "webgpu" in str(refused("E0506", AXPY, target="wgsl", sizes={"N": 3}, limits="all"))
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"times": 0}, "E0301"),
+        ({"times": 1.5}, "E0302"),
+        ({"times": True}, "E0302"),
+        ({"times": "2"}, "E0302"),
+        ({"times": None}, "E0302"),
+        ({"scale": "2"}, "E0302"),
+        ({"scale": float("nan")}, "E0302"),
+        ({"tmies": 2}, "E0302"),
+        ({"N": 2}, "E0302"),
+    ],
+)
+def test_parameters(params: dict[str, Any], code: str) -> None:
+    assert next(iter(params)) in str(refused(code, AXPY, params=params))
+
+
+def test_numpy_numbers_as_parameters() -> None:
+    params = {"times": np.int64(3), "scale": np.float32(0.5)}
+    kernel = convdsl.compile(AXPY, params=params)  # type: ignore[arg-type]
+    assert kernel(np.ones(2, "f4"), np.zeros(2, "f4")).tolist() == [1.5, 1.5]
+
+
+def test_fixed_sizes() -> None:
+    kernel = convdsl.compile(FIR, sizes={"N": 2, "L": 9, "K": 3}, params={"stride": 2})
+    assert "fir" in kernel.source
+    assert kernel.plan.flops == 2 * 2 * 4 * 3
+    x, w = whole(2, 9), whole(3)
+    assert np.array_equal(kernel(x, w), fir(x, w, 2))
+    for wrong in (whole(2, 8), whole(3, 9), whole(9)):
+        with pytest.raises(CdslError) as caught:
+            kernel(wrong, w)
+        assert caught.value.code == "E0303"
+    # Some sizes fixed, the others found at the call.
+    kernel = convdsl.compile(FIR, sizes={"K": 3})
+    assert kernel(whole(1, 5), w).shape == (1, 3)
+    with pytest.raises(CdslError, match="4"):
+        kernel(whole(1, 5), whole(4))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "code"),
+    [
+        ({"Q": 1}, "E0309"),
+        ({"stride": 1}, "E0309"),
+        ({"N": 1.0}, "E0309"),
+        ({"N": True}, "E0309"),
+        ({"N": 1, "L": 4, "K": 3, "LO": 3}, "E0309"),
+        ({"N": -1, "L": 4, "K": 3}, "E0305"),
+        ({"N": 1, "L": 4, "K": 0}, "E0301"),
+        ({"N": 1, "L": 4, "K": 9}, "E0305"),
+        ({"N": 2**40, "L": 4, "K": 1}, "E0307"),
+        ({"N": 2**70, "L": 4, "K": 1}, "E0307"),
+    ],
+)
+def test_wrong_sizes(sizes: dict[str, Any], code: str) -> None:
+    refused(code, FIR, sizes=sizes)
+
+
+def test_dynamic() -> None:
+    kernel = convdsl.compile(FIR, dynamic=["N", "L"])
+    w = whole(3)
+    texts = set()
+    for batch, length in ((1, 5), (3, 9), (0, 4), (2, 3)):
+        x = whole(batch, length)
+        assert np.array_equal(kernel(x, w), fir(x, w))
+        texts.add(kernel.source)
+    assert len(texts) == 1
+    everything = convdsl.compile(FIR, dynamic=["N", "L", "K"])
+    assert everything.plan.flops is None
+    assert "fir" in everything.source
+    assert np.array_equal(everything(x, w), fir(x, w))
+    assert convdsl.compile(PRODUCT, dynamic="M").options.dynamic == {"M"}
+    assert "`LO`" in refused("E0358", FIR, dynamic=["LO"]).message
+    assert "sizes" in refused("E0358", FIR, sizes={"N": 1}, dynamic=["N"]).message
+
+
+def test_nothing_to_show_before_sizes_are_known() -> None:
+    kernel = convdsl.compile(FIR, sizes={"K": 3})
+    for name in ("source", "plan", "stages", "schedule", "executable"):
+        with pytest.raises(CdslError) as caught:
+            getattr(kernel, name)
+        assert caught.value.code == "E0356"
+        assert "N, L" in caught.value.message
+    kernel(whole(1, 5), whole(3))
+    assert "def fir" in kernel.source
+    assert next(iter(kernel.stages)) == "definition"
+    assert kernel.stages["numpy"] == kernel.source
+    assert kernel.schedule is None
+    assert kernel.plan.algorithm in ("gather", "phases", "columns")
+    assert kernel.plan.reason
+    assert kernel.plan.bytes_moved == 4 * (5 + 3 + 3)
+
+
+def test_the_same_program_gives_the_same_text() -> None:
+    for target in ("numpy", "wgsl"):
+        sizes = {"N": 2, "L": 90, "K": 3}
+        texts = {convdsl.compile(FIR, sizes=sizes, target=target).source for _ in range(3)}
+        assert len(texts) == 1
+
+
+def test_evaluate() -> None:
+    x, w = whole(2, 9), whole(3)
+    exact = convdsl.evaluate(FIR, {"x": x, "w": w}, {"stride": 2})
+    assert exact.dtype == np.float64
+    assert np.array_equal(exact, fir(x, w, 2))
+    assert convdsl.evaluate(AXPY + FIR, {"x": x, "w": w}, op="fir").shape == (2, 7)
+    with pytest.raises(CdslError):
+        convdsl.evaluate(FIR, {"x": x})
+
+
+def test_errors_survive_pickling() -> None:
+    errors = [refused("E0302", AXPY, params={"times": "2"}), refused("E0105", "no.cdsl")]
+    with pytest.raises(CdslError) as caught:
+        convdsl.parse("op f(")
+    for error in [*errors, caught.value]:
+        copy = pickle.loads(pickle.dumps(error))
+        assert type(copy) is CdslError
+        assert str(copy) == str(error)
+        assert (copy.code, copy.message, copy.notes, copy.help, copy.span) == (
+            error.code, error.message, error.notes, error.help, error.span,
+        )  # fmt: skip
+    for other in (DeviceError("lost", help="plug it in"), InternalError("oops")):
+        assert str(pickle.loads(pickle.dumps(other))) == str(other)
