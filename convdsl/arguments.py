@@ -68,7 +68,7 @@ def as_array(tensor: Tensor, value: object) -> Array:
         raise CdslError(
             "E0354",
             f"`{tensor.name}` is big-endian ({array.dtype.str})",
-            help=f"convert it: `x.astype(numpy.{wanted.name})`",
+            help=f"convert it: `{tensor.name}.astype(numpy.{wanted.name})`",
         )
     if array.dtype == np.float16 and wanted == np.float32:
         return array.astype(np.float32)
@@ -83,7 +83,7 @@ def check_dtype(tensor: Tensor, dtype: np.dtype[Any]) -> None:
         raise CdslError(
             "E0354",
             f"`{tensor.name}` has dtype {dtype}, the op declares {tensor.dtype}",
-            help=f"convert it: `x.astype(numpy.{wanted.name})`",
+            help=f"convert it: `{tensor.name}.astype(numpy.{wanted.name})`",
         )
 
 

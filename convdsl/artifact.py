@@ -92,10 +92,10 @@ def load_kernel(directory: str | PathLike[str]) -> Kernel:
     record = _read_manifest(folder / MANIFEST)
     for name, facts in record["files"].items():
         _check_file(folder, name, facts)
-    from convdsl.api import compile
+    from convdsl.api import compile, parse
 
     kernel = compile(
-        record["program"], op=record["op"], target=record["target"], sizes=record["fixed"],
+        parse(record["program"], str(folder / MANIFEST)), op=record["op"], target=record["target"], sizes=record["fixed"],
         params=record["params"], accuracy=record["accuracy"], limits=record["limits"],
         dynamic=record["dynamic"], algorithm=record["algorithm"],
     )  # fmt: skip
@@ -111,11 +111,38 @@ def load_kernel(directory: str | PathLike[str]) -> Kernel:
 
 
 # -- the manifest -------------------------------------------------------------------------------
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "convdsl": str, "op": str, "target": str, "params": dict, "sizes": dict, "fixed": dict,
-    "dynamic": list, "absent": list, "accuracy": str, "limits": str,
-    "algorithm": (str, type(None)), "program": str, "files": dict, "constants": dict, "check": str,
-}  # fmt: skip
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _map(*kinds: type) -> Callable[[object], bool]:
+    def fits(value: object) -> bool:
+        return isinstance(value, dict) and all(type(v) in kinds for v in value.values())
+
+    return fits
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+# What loading uses, and when it makes sense; the text says the rest.
+_FIELDS: dict[str, Callable[[object], bool]] = {
+    "convdsl": _text,
+    "op": _text,
+    "target": _text,
+    "params": _map(int, float),
+    "sizes": _map(int),
+    "fixed": _map(int),
+    "dynamic": _texts,
+    "absent": _texts,
+    "accuracy": _text,
+    "limits": _text,
+    "algorithm": lambda value: value is None or value in ("gather", "phases", "columns"),
+    "program": _text,
+    "files": _map(dict),
+    "constants": _map(str),
+}
 _LARGEST = 1 << 26
 
 
@@ -130,13 +157,11 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             notes=(f"it was saved by convdsl {record['convdsl']}, this is {__version__}",),
             help="load it with that version, or compile the operator again",
         )
-    check = record.pop("check", None)
-    if check != _check(record):
+    if record.pop("check", None) != _check(record):
         raise _changed(path)
-    record["check"] = check
-    wrong = [name for name, kind in _KINDS.items() if not isinstance(record.get(name), kind)]
-    if wrong:
-        raise _no_kernel(path, f"lacks {', '.join(wrong)}")
+    wrong = [name for name, fits in _FIELDS.items() if not fits(record.get(name, ...))]
+    if wrong or not set(record["constants"].values()) <= set(record["files"]):
+        raise _no_kernel(path, f"does not say right: {', '.join(wrong or ['constants'])}")
     return record
 
 
@@ -188,9 +213,9 @@ def _writer(parts: Parts) -> Callable[[IO[bytes]], object]:
     return lambda file: [file.write(part) for part in parts]
 
 
-def _check_file(folder: Path, name: str, facts: object) -> None:
+def _check_file(folder: Path, name: str, facts: Mapping[str, object]) -> None:
     path = folder / name
-    if Path(name).name != name or name == MANIFEST:
+    if Path(name).name != name or name in ("..", MANIFEST):
         raise _no_kernel(folder / MANIFEST, f"names the file {name!r}")
     try:
         with path.open("rb") as file:
@@ -202,7 +227,7 @@ def _check_file(folder: Path, name: str, facts: object) -> None:
             f"`{path}` belongs to the saved kernel and cannot be read: {reason}",
             help="save the kernel again",
         ) from None
-    if not isinstance(facts, dict) or facts.get("sha256") != digest:
+    if facts.get("sha256") != digest:
         raise _changed(path)
 
 

@@ -101,7 +101,7 @@ def remove_folders(folders: list[Path]) -> None:
     for folder in folders:
         try:
             folder.rmdir()
-        except OSError:
+        except (OSError, ValueError):
             return
 
 
@@ -145,6 +145,6 @@ def _fill(file: IO[bytes], content: Content) -> None:
 
 
 def _drop(path: Path) -> None:
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         path.unlink(missing_ok=True)
     _PENDING.discard(path)

@@ -128,8 +128,8 @@ class _Flow:
                 left = self._block(node.parts[0], True)
             return left
         differs = uneven or self._differs(node.head)
-        left = [self._block(part, differs) for part in node.parts]
-        return any(left)
+        leaves = [self._block(part, differs) for part in node.parts]
+        return any(leaves)
 
     def _simple(self, head: Tokens, uneven: bool) -> bool:
         if uneven:

@@ -49,64 +49,16 @@ class IndexText:
 
     def value(self, index: Index, hint: str = "at") -> str:
         """A sum, or something simpler, for the place where text is being made now."""
-        return self._value(index, self.depth, hint)
+        return self.value_at(index, self.depth, hint)
 
     def bound(self, index: Index, hint: str) -> str:
         """A name or number, evaluated once, where the index is known."""
-        text = self._value(index, self.depths.of(index), hint)
+        text = self.value_at(index, self.depths.of(index), hint)
         return (
             text
             if _SIMPLE.fullmatch(text)
             else self._name(self.depths.of(index), index, text, hint)
         )
-
-    def conditions(self, preds: tuple[Pred, ...]) -> str:
-        """All of the conditions; two or more that an outer scope knows are tested there."""
-        by_depth: dict[int, list[Pred]] = {}
-        for pred in dict.fromkeys(preds):
-            by_depth.setdefault(self.depths.of(pred.index), []).append(pred)
-        parts: list[str] = []
-        for depth, group in sorted(by_depth.items()):
-            if depth < self.depth and len(group) > 1:
-                parts.append(self._truth(depth, tuple(group)))
-            else:
-                parts += map(self.condition, group)
-        return " && ".join(parts)
-
-    def _truth(self, depth: int, group: tuple[Pred, ...]) -> str:
-        scope = self.scopes[depth]
-        name = scope.truths.get(group)
-        if name is None:
-            text = " && ".join(self._condition(pred, depth) for pred in group)
-            name = scope.truths[group] = self.names.fresh("inside")
-            scope.block.line(f"let {name}: bool = {text};")
-        return name
-
-    def condition(self, pred: Pred) -> str:
-        """A comparison, rearranged so that no side has a minus sign."""
-        return self._condition(pred, self.depth)
-
-    def _condition(self, pred: Pred, depth: int) -> str:
-        def side(index: Index) -> str:
-            return self._value(index, depth, "at")
-
-        terms = [(m, c) for m, c in pred.index.terms if m]
-        plus = Index({m: c for m, c in terms if self._positive(m, c)})
-        minus = Index({m: -c for m, c in terms if not self._positive(m, c)})
-        number = pred.index.constant
-        if pred.kind != "ge":
-            sign = "==" if pred.kind == "eq" else "!="
-            if not plus.terms:
-                plus, minus, number = minus, plus, -number
-            left, right = (plus + number, minus) if number > 0 else (plus, minus - number)
-            return f"{side(left)} {sign} {side(right)}"
-        if not plus.terms:
-            return f"{side(minus)} < {i32_text(number + 1)}"
-        if not minus.terms:
-            return f"{side(plus)} >= {i32_text(-number)}"
-        if number < 0:
-            return f"{side(minus - (number + 1))} < {side(plus)}"
-        return f"{side(plus + number)} >= {side(minus)}"
 
     def direct(self, index: Index) -> str:
         """The text for a `let`: neither a sum nor an outermost function is named again."""
@@ -121,7 +73,8 @@ class IndexText:
         return _add(_join(parts), number)
 
     # -- sums -------------------------------------------------------------------------------------
-    def _value(self, index: Index, depth: int, hint: str) -> str:
+    def value_at(self, index: Index, depth: int, hint: str) -> str:
+        """The text of an index that is known in the scope of this depth, as it stands there."""
         texts = self.scopes[depth].texts
         found = texts.get((index, hint))
         if found is not None:
@@ -175,7 +128,7 @@ class IndexText:
 
     def bound_factor(self, factor: Index, depth: int) -> str:
         """A factor that an outer scope knows, as a name."""
-        text = self._value(factor, depth, "step")
+        text = self.value_at(factor, depth, "step")
         return text if _SIMPLE.fullmatch(text) else self._name(depth, factor, text, "step")
 
     def _upward(self, atom: Sym | Fn) -> Fn | None:
@@ -197,7 +150,7 @@ class IndexText:
             known if known is not None else self._name(depth, key, *self._function(upward, depth))
         )
 
-    def _positive(self, monomial: Monomial, coefficient: int) -> bool:
+    def positive(self, monomial: Monomial, coefficient: int) -> bool:
         """The sign that a term is written with."""
         return (coefficient > 0) == (sum(self._upward(a) is not None for a in monomial) % 2 == 0)
 
@@ -214,11 +167,11 @@ class IndexText:
     def _function(self, fn: Fn, depth: int) -> tuple[str, str]:
         """The text and a name for it."""
         if fn.op in ("min", "max"):
-            text = self._value(fn.args[0], depth, "at")
+            text = self.value_at(fn.args[0], depth, "at")
             for arg in fn.args[1:]:
-                text = f"{fn.op}({text}, {self._value(arg, depth, 'at')})"
+                text = f"{fn.op}({text}, {self.value_at(arg, depth, 'at')})"
             return text, "low" if fn.op == "max" else "high"
-        a, b = (self._value(arg, depth, "at") for arg in fn.args)
+        a, b = (self.value_at(arg, depth, "at") for arg in fn.args)
         divisor = fn.args[1].as_int()
         hint = f"{_main_name(fn.args[0])}_{'div' if fn.op == '//' else 'mod'}"
         if divisor is not None:

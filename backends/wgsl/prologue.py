@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from convdsl.backends.wgsl.conditions import Conditions
 from convdsl.backends.wgsl.environment import Environment
 from convdsl.backends.wgsl.grid import AXES, NUMBER, GridPlan
 from convdsl.backends.wgsl.index_text import IndexText
@@ -77,7 +78,7 @@ class Prologue:
         for name, value in self._grid:
             if name in needed:
                 scope.block.line(f"let {name}: i32 = {self._head.direct(value)};")
-        guard = " && ".join(map(self._head.condition, guards))
+        guard = Conditions(self._env, self._head).condition(tuple(guards))
         used = self._index.used | self._head.used
         self.uses_sizes = not self._sizes.isdisjoint(used)
         lines = [line for name, line in self._lines.items() if name in used]

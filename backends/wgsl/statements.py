@@ -10,7 +10,8 @@ from convdsl.backends.wgsl.environment import Environment
 from convdsl.backends.wgsl.index_text import IndexText, Scope
 from convdsl.backends.wgsl.lines import Block
 from convdsl.backends.wgsl.memory import LANE, LANES, Memory, Place
-from convdsl.backends.wgsl.values import Value, Values
+from convdsl.backends.wgsl.value import Value
+from convdsl.backends.wgsl.values import Values
 from convdsl.backends.wgsl.vectors import whole
 from convdsl.diagnostics import InternalError
 from convdsl.ir.expr import Binary, Const, Expr, Guard
@@ -63,7 +64,7 @@ class Statements:
         if own:
             self._by_lane(stmt)
             return
-        left = self.values.decide(common)
+        left = self.values.settle(common)
         if left is None:
             return
         if not left:

@@ -7,14 +7,15 @@ a vec4 buffer is one read, and everything else is read lane by lane.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from convdsl.backends.wgsl.conditions import Conditions
 from convdsl.backends.wgsl.environment import Environment
 from convdsl.backends.wgsl.functions import DIRECT, Helpers
 from convdsl.backends.wgsl.index_text import IndexText
 from convdsl.backends.wgsl.lines import Block
 from convdsl.backends.wgsl.literals import f32_text, i32_text, rounded
 from convdsl.backends.wgsl.memory import LANES, Memory
+from convdsl.backends.wgsl.value import Value, gather, wide
 from convdsl.diagnostics import InternalError
 from convdsl.ir.expr import (
     Binary,
@@ -31,45 +32,20 @@ from convdsl.ir.expr import (
     Select,
     free_names,
 )
-from convdsl.ir.index import const
 
 _PRODUCTS = frozenset("*/")
-_NEVER = Pred("ge", const(-1))
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A WGSL expression. `tight`: 2 a primary, 1 a product, 0 a sum. `constant`: a literal."""
-
-    text: str
-    dtype: str
-    width: int = 1
-    tight: int = 2
-    constant: bool = False
-
-    @property
-    def type(self) -> str:
-        return self.dtype if self.width == 1 else f"vec4<{self.dtype}>"
-
-    def splat(self) -> str:
-        """As a vec4."""
-        return self.text if self.width == 4 else f"vec4<{self.dtype}>({self.text})"
-
-    def within(self, tight: int) -> str:
-        """In parentheses where the surroundings bind as tightly as that."""
-        return self.text if self.tight >= tight else f"({self.text})"
-
-
-class Values:
+class Values(Conditions):
     """Makes text of expressions. Lines that a value needs before it go to `block`."""
 
     def __init__(
         self, memory: Memory, index: IndexText, env: Environment, helpers: Helpers
     ) -> None:
-        self._memory, self._index, self._env, self._helpers = memory, index, env, helpers
+        super().__init__(env, index)
+        self._memory, self._helpers = memory, helpers
         self._free: dict[int, tuple[Expr, frozenset[str]]] = {}
         self.block = Block()
-        self.lane: str | None = None
 
     def free(self, expr: Expr) -> frozenset[str]:
         """Names in an expression, computed once."""
@@ -96,9 +72,9 @@ class Values:
             case Select(op, left, right, yes, no):
                 a, b, y, n = (self.value(e) for e in (left, right, yes, no))
                 width = max(v.width for v in (a, b, y, n))
-                compared = f"{_wide(a, width)} {op} {_wide(b, width)}"
+                compared = f"{wide(a, width)} {op} {wide(b, width)}"
                 return Value(
-                    f"select({_wide(n, width)}, {_wide(y, width)}, {compared})", y.dtype, width
+                    f"select({wide(n, width)}, {wide(y, width)}, {compared})", y.dtype, width
                 )
             case Guard():
                 return self._guard(expr)
@@ -110,43 +86,7 @@ class Values:
     def fma(self, product: Binary, accumulator: str, width: int) -> str:
         """`accumulator + product` in one operation."""
         a, b = self.value(product.left), self.value(product.right)
-        return f"fma({_wide(a, width)}, {_wide(b, width)}, {accumulator})"
-
-    def decide(self, conditions: tuple[Pred, ...]) -> tuple[Pred, ...] | None:
-        """The resolved conditions that are not certain, or None when one is certain to fail."""
-        out: list[Pred] = []
-        for pred in conditions:
-            resolved = self._index.ranges.tighten(Pred(pred.kind, self._env.resolve(pred.index)))
-            known = self._index.ranges.decide(resolved)
-            if known is False:
-                return None
-            if known is None:
-                out.append(resolved)
-        return tuple(out)
-
-    def by_lane(self, conditions: tuple[Pred, ...]) -> tuple[tuple[Pred, ...], tuple[Pred, ...]]:
-        """Conditions, resolved, that all lanes share, and, not resolved, the others."""
-        lane = self.lane
-        shared: list[Pred] = []
-        own: list[Pred] = []
-        for pred in conditions:
-            if lane is None or lane not in pred.index.free:
-                shared.append(Pred(pred.kind, self._env.resolve(pred.index)))
-                continue
-            answers: set[tuple[Pred, ...] | None] = set()
-            for n in range(4):
-                with self._env.bind(lane, n):
-                    answers.add(self.decide((pred,)))
-            answer = answers.pop()
-            if answers:
-                own.append(pred)
-            else:
-                shared += [_NEVER] if answer is None else answer
-        return tuple(shared), tuple(own)
-
-    def condition(self, conditions: tuple[Pred, ...]) -> str:
-        """Resolved conditions as one text."""
-        return self._index.conditions(conditions)
+        return f"fma({wide(a, width)}, {wide(b, width)}, {accumulator})"
 
     def round_half(self, width: int) -> str:
         """The name of the function that rounds to half precision."""
@@ -154,7 +94,7 @@ class Values:
 
     def named(self, value: Value, hint: str) -> Value:
         """The value under a name, evaluated in the current block."""
-        name = self._index.names.fresh(hint)
+        name = self.index.names.fresh(hint)
         self.block.line(f"let {name} = {value.text};")
         return Value(name, value.dtype, value.width)
 
@@ -166,7 +106,7 @@ class Values:
         self.lane = None
         out: list[Value] = []
         for n in range(4):
-            with self._env.bind(lane, n):
+            with self.env.bind(lane, n):
                 out.append(self.value(expr))
         self.lane = lane
         return out
@@ -193,16 +133,16 @@ class Values:
         text = self._memory.vector(load.access) or ""
         if text:
             return Value(text, load.dtype, 4)
-        return _gather(self.lanes(load))
+        return gather(self.lanes(load))
 
     def _scalar(self, scalar: Scalar, lanes: bool) -> Value:
         if lanes:
-            return _gather(self.lanes(scalar))
-        index = self._env.resolve(scalar.index)
+            return gather(self.lanes(scalar))
+        index = self.env.resolve(scalar.index)
         number = index.as_int()
         if number is not None:
             return self._const(number, scalar.dtype)
-        text = self._index.value(index)
+        text = self.index.value(index)
         if scalar.dtype == "f32":
             return Value(f"f32({text})", "f32")
         return Value(text, "i32", tight=2 if text.isidentifier() else 0)
@@ -213,7 +153,7 @@ class Values:
         if a.constant and b.constant:
             a = self._opaque(a)
         if op in ("max", "min"):
-            return Value(f"{op}({_wide(a, width)}, {_wide(b, width)})", a.dtype, width)
+            return Value(f"{op}({wide(a, width)}, {wide(b, width)})", a.dtype, width)
         tight = 1 if op in _PRODUCTS else 0
         left, right = a.within(tight), b.within(tight + 1)
         return Value(f"{left} {op} {right}", a.dtype, width, tight)
@@ -228,10 +168,10 @@ class Values:
         width = max(v.width for v in values)
         if all(v.constant for v in values):
             values[0] = first = self._opaque(first)
-        texts = [_wide(v, width) for v in values]
+        texts = [wide(v, width) for v in values]
         if name == "relu":
             zero = Value("0" if first.dtype == "i32" else "0.0", first.dtype)
-            return Value(f"max({texts[0]}, {_wide(zero, width)})", first.dtype, width)
+            return Value(f"max({texts[0]}, {wide(zero, width)})", first.dtype, width)
         function = name if name in DIRECT else self._helpers.function(name, width)
         return Value(f"{function}({', '.join(texts)})", first.dtype, width)
 
@@ -266,7 +206,7 @@ class Values:
 
     def _opaque(self, value: Value) -> Value:
         """A constant behind a variable: compilers refuse constant expressions that overflow."""
-        name = self._index.names.fresh("number")
+        name = self.index.names.fresh("number")
         self.block.line(f"var {name}: {value.dtype} = {value.text};")
         return Value(name, value.dtype)
 
@@ -274,7 +214,7 @@ class Values:
     def _guard(self, guard: Guard) -> Value:
         lane = self.lane
         common, own = self.by_lane(guard.conditions)
-        shared = self.decide(common)
+        shared = self.settle(common)
         if shared is None:
             return self.value(guard.otherwise)
         if not shared and not own:
@@ -283,13 +223,13 @@ class Values:
         free = self.free(guard.value) | self.free(guard.otherwise)
         width = 4 if own or (lane is not None and lane in free) else 1
         result = Value("", otherwise.dtype, width)
-        name = self._index.names.fresh("picked")
-        self.block.line(f"var {name}: {result.type} = {_wide(otherwise, width)};")
+        name = self.index.names.fresh("picked")
+        self.block.line(f"var {name}: {result.type} = {wide(otherwise, width)};")
         outer, self.block = self.block, Block()
         if own:
             self._lane_guards(name, own, guard.value)
         else:
-            self.block.line(f"{name} = {_wide(self.value(guard.value), width)};")
+            self.block.line(f"{name} = {wide(self.value(guard.value), width)};")
         inner, self.block = self.block, outer
         if shared:
             self.block.branch(self.condition(shared), inner)
@@ -302,7 +242,7 @@ class Values:
         if lane is None:
             raise InternalError("lanes outside a vector loop")
         for n in range(4):
-            with self._env.bind(lane, n):
+            with self.env.bind(lane, n):
                 left = self.decide(conditions)
                 if left is None:
                     continue
@@ -314,15 +254,6 @@ class Values:
                 else:
                     self.block.items += inner.items
         self.lane = lane
-
-
-def _wide(value: Value, width: int) -> str:
-    return value.splat() if width == 4 else value.text
-
-
-def _gather(lanes: list[Value]) -> Value:
-    dtype = lanes[0].dtype
-    return Value(f"vec4<{dtype}>({', '.join(v.text for v in lanes)})", dtype, 4)
 
 
 def _whole_power(exponent: Expr) -> int | None:

@@ -14,9 +14,9 @@ _NAME = re.compile(r"[a-z][A-Za-z0-9_]*", re.ASCII)
 SKELETON = """\
 # What {name} computes, in one sentence, and what its axes count.
 op {name}(
-    x: f32[N, C, L], # the signal
+    x: f32[N, C, L],  # the signal
     w: f32[M, C, K],
-    b: f32[M] = 0, # may be left out
+    b: f32[M] = 0,  # may be left out
     stride: int = 1,
 ) -> y: f32[N, M, LO]
 where LO == (L - K)//stride + 1,

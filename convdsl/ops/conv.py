@@ -9,14 +9,15 @@ E0375, for what does not fit, with the numbers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 from convdsl.arguments import Array
 from convdsl.ops.kernels import Activation
 from convdsl.ops.run import Given, direct, product, transposed
 
-Ints = int | tuple[int, ...] | list[int]
-Padding = Ints | tuple[tuple[int, int], ...]
+Int = SupportsIndex
+Ints = Int | tuple[Int, ...] | list[Int]
+Padding = Ints | tuple[tuple[Int, Int], ...] | tuple[Int | tuple[Int, Int], ...]
 
 
 def conv_transpose1d(
@@ -28,7 +29,7 @@ def conv_transpose1d(
     padding: Padding = 0,
     output_padding: Ints = 0,
     dilation: Ints = 1,
-    groups: int = 1,
+    groups: Int = 1,
     auto_pad: str = "NOTSET",
     output_shape: Ints | None = None,
     output_size: Ints | None = None,
@@ -70,7 +71,7 @@ def conv_transpose2d(
     padding: Padding = 0,
     output_padding: Ints = 0,
     dilation: Ints = 1,
-    groups: int = 1,
+    groups: Int = 1,
     auto_pad: str = "NOTSET",
     output_shape: Ints | None = None,
     output_size: Ints | None = None,
@@ -99,7 +100,7 @@ def conv1d(
     stride: Ints = 1,
     padding: Padding | str = 0,
     dilation: Ints = 1,
-    groups: int = 1,
+    groups: Int = 1,
     auto_pad: str = "NOTSET",
     layout: str = "NCL",
     activation: Activation = None,
@@ -131,7 +132,7 @@ def conv2d(
     stride: Ints = 1,
     padding: Padding | str = 0,
     dilation: Ints = 1,
-    groups: int = 1,
+    groups: Int = 1,
     auto_pad: str = "NOTSET",
     layout: str = "NCHW",
     activation: Activation = None,

@@ -214,7 +214,7 @@ def _as_tensor(
 ) -> Load:
     used = free_names(reduction)
     own = [v for v in scope if v.name in used]
-    name = names.fresh(reduction.op)
+    name = names.fresh(f"{reduction.op}_term")  # the bare word is no name
     dims = tuple(v.high for v in own)
     index = tuple(sym(v.name) for v in own)
     tensor = Tensor(name, reduction.dtype, tuple((d,) for d in dims), "let")

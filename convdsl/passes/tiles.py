@@ -44,7 +44,6 @@ _CANDIDATES: tuple[tuple[Tiles, float], ...] = (
     (Tiles(64, 16, 16, 4, 4), 0.4),
     (Tiles(4, 256, 16, 4, 4), 0.35),
     (Tiles(256, 4, 16, 4, 4), 0.3),
-    (Tiles(16, 16, 16, 4, 4), 0.25),
 )
 _ANY_SIZE = Tiles(64, 64, 16, 4, 4)
 _COMPUTE_UNITS = 128  # of a large GPU; a small one is filled by fewer groups, so this favours none

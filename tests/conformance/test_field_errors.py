@@ -42,7 +42,7 @@ def test_f06_groups(groups: int, target: str) -> None:
 def test_f06_integers() -> None:
     """The report's own call: int64 data, groups 0, and without the zero."""
     x, w = np.ones((3, 4), np.int64), np.ones((3, 3, 3), np.int64)
-    attributes = {"stride": 2, "padding": 2, "output_padding": 1}
+    attributes: dict[str, Any] = {"stride": 2, "padding": 2, "output_padding": 1}
     assert "`groups`" in refused("numpy", x, w, groups=0, **attributes).message
     with pytest.raises(CdslError, match="`x` has dtype int64"):
         ops.conv_transpose1d(x, w, **attributes)

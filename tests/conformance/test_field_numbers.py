@@ -152,13 +152,13 @@ def test_f92_another_text_means_another_key() -> None:
     ]  # fmt: skip
     texts = set()
     for arguments in keys:
-        made = kernel(*arguments)  # type: ignore[arg-type]
+        made = kernel(*arguments)
         channels_last = arguments[2]
         x = sizes[0].transpose(0, 2, 1) if channels_last else sizes[0]
         variant, _ = made._variant({"x": x.shape, "w": sizes[1].shape})
         texts.add(variant.source)
     assert len(texts) == len(keys)
-    assert kernel(*keys[0]) is kernel(*keys[0])  # type: ignore[arg-type]
+    assert kernel(*keys[0]) is kernel(*keys[0])
 
 
 def test_f121_two_ways_to_write_it(target: str) -> None:

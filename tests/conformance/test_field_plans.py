@@ -71,15 +71,16 @@ def test_f93_both_forms_with_their_temporaries(target: str) -> None:
     x = generator.integers(-4, 5, (1, 2, 8)).astype("f4")
     w = generator.integers(-4, 5, (2, 2, 64)).astype("f4")
     results, temporaries = [], {}
-    for algorithm in ("gather", "columns"):
+    algorithms: tuple[Literal["gather", "columns"], ...] = ("gather", "columns")
+    for algorithm in algorithms:
         kernel = convdsl.compile(
             ops.source("conv_transpose1d"), params={"pad_begin": 30, "pad_end": 30}, target=target,
-            algorithm=algorithm,  # type: ignore[arg-type]
+            algorithm=algorithm,
         )  # fmt: skip
         results.append(kernel(x, w))
         temporaries[kernel.plan.algorithm] = kernel.plan.temporary_bytes
     assert results[0].shape == (1, 2, 11)
-    assert np.array_equal(*results)
+    assert np.array_equal(results[0], results[1])
     assert temporaries["gather"] is not None
     if target == "numpy":
         assert temporaries["columns"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -45,6 +46,9 @@ class Drawn:
         """What a failing example shows: all that is needed to write it down as a test."""
         rows = [f"params={dict(self.params)}", *map(str, map(dict, self.calls))]
         return "\n".join([print_program(self.tree), *rows, f"absent={sorted(self.absent)}"])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"\n{self!r}\n")
 
     @property
     def sizes(self) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from convdsl.cli import run
 
-SCALE = "op scale(x: f32[N], gain: float = 2.0) -> y: f32[N] {\n    y[n] = gain*x[n]\n}\n"
+SCALE = "op scale(x: f32[N], gain: float = 2.0) -> y: f32[N] {\n    y[n] = gain * x[n]\n}\n"
 FIR = """\
 op fir(x: f32[N, L], w: f32[K], b: f32[N] = 0, stride: int = 1) -> y: f32[N, LO]
 where LO == (L - K)//stride + 1,

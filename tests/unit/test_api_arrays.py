@@ -169,12 +169,12 @@ def test_protocols() -> None:
     expected = x + 2 * y
     buffer = array.array("f", x.tolist())
     for given in (
-        buffer, memoryview(buffer), memoryview(x), Wrapped(x), Exported(x, 1), Exported(x, 3)
+        buffer, memoryview(buffer), x.data, Wrapped(x), Exported(x, 1), Exported(x, 3)
     ):  # fmt: skip
         assert np.array_equal(kernel(given, y), expected), type(given)
     locked = x.copy()
     locked.flags.writeable = False
-    assert np.array_equal(kernel(memoryview(locked), y), expected)
+    assert np.array_equal(kernel(locked.data, y), expected)
     matrix = memoryview(bytearray(whole(2, 9).tobytes())).cast("f", (2, 9))
     assert np.array_equal(convdsl.compile(FIR)(matrix, whole(3)), fir(whole(2, 9), whole(3)))
     refused("E0354", kernel, array.array("d", x.tolist()), y)

@@ -36,7 +36,7 @@ def test_names() -> None:
         assert getattr(convdsl, name) is not None
         assert name in dir(convdsl)
     with pytest.raises(AttributeError, match="no attribute 'ops2'"):
-        _ = convdsl.ops2  # type: ignore[attr-defined]
+        _ = convdsl.ops2
 
 
 def test_a_program_from_text_tree_and_path(tmp_path: Path) -> None:

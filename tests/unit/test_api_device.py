@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -111,3 +113,17 @@ def test_no_device_methods_on_the_cpu() -> None:
         with pytest.raises(CdslError) as caught:
             call()
         assert caught.value.code == "E0357"
+
+
+@gpu
+def test_tensors_in_reference_cycles() -> None:
+    """The collector finalizes a cycle's objects in any order; memory used again must be whole."""
+    kernel = convdsl.compile(FIR, target="wgsl")
+    w = kernel.upload(whole(3))
+    for _ in range(3):
+        for _ in range(8):
+            holder: list[object] = [kernel.upload(whole(2, 9)), kernel.run(x=whole(2, 9), w=w)]
+            holder.append(holder)
+        del holder
+        gc.collect()
+        assert np.array_equal(kernel(whole(2, 9), whole(3)), fir(whole(2, 9), whole(3)))

@@ -27,9 +27,9 @@ def _raised() -> dict[str, str]:
     found = {}
     for path in _sources():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if CODE.fullmatch(node.value):
-                    found[node.value] = f"{path.relative_to(ROOT)}:{node.lineno}"
+            value = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(value, str) and CODE.fullmatch(value):
+                found[value] = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,11 +50,13 @@ def test_run(name: str) -> None:
     }
     want = run_program(program, arrays, sizes)
     got = run_module(module, arrays, sizes)
-    for key, value in want.items():
-        assert np.array_equal(got[key], value), key
+    for key, expected in want.items():
+        assert np.array_equal(got[key], expected), key
 
 
 # -- index arithmetic -----------------------------------------------------------------------------
+Kind = Literal["ge", "eq", "ne"]
+KINDS: tuple[Kind, ...] = ("ge", "eq", "ne")
 NAMES = ("g", "t", "k", "u", "N")
 DIVISORS = (2, 3, 4, 5, 7, 8, 16)
 
@@ -78,12 +82,12 @@ def indices() -> st.SearchStrategy[Index]:
     return st.recursive(leaves, extend, max_leaves=12)
 
 
-@given(st.lists(indices(), min_size=1, max_size=4), st.sampled_from(["ge", "eq", "ne"]))
-def test_run_indices(values: list[Index], kind: str) -> None:
+@given(st.lists(indices(), min_size=1, max_size=4), st.sampled_from(KINDS))
+def test_run_indices(values: list[Index], kind: Kind) -> None:
     """Floor division and modulo, hoisting and conditions, whatever the signs: exact."""
     y = Buffer("y", "i32", tuple(map(const, (len(values), 2, 3, 32, 4, 3))), "output")
     at = (sym("g"), sym("k"), sym("t"), sym("u"), sym("w"))
-    pred = Pred(kind, values[0] - values[-1] + 3)  # type: ignore[arg-type]
+    pred = Pred(kind, values[0] - values[-1] + 3)
     stores = []
     for n, value in enumerate(values):
         chosen = Guard((pred,), Scalar(value, "i32"), Const(-7, "i32"))
@@ -103,7 +107,7 @@ def test_run_indices(values: list[Index], kind: str) -> None:
 
 
 # -- further forms -----------------------------------------------------------------------------------
-def same(program: LoopProgram, **arrays: np.ndarray) -> None:  # type: ignore[type-arg]
+def same(program: LoopProgram, **arrays: np.ndarray[Any, np.dtype[Any]]) -> None:
     module = emit_module(program, Limits())
     check_wgsl_text(module.text)
     want = run_program(program, arrays, {})
@@ -197,3 +201,16 @@ def test_run_views_of_composite_axes() -> None:
         LoopProgram("p", (), (), (x, y), (Kernel("k", (), (body,)),)),
         x=np.arange(24, dtype=np.float32).reshape(6, 4),
     )
+
+
+def test_run_names_that_cross() -> None:
+    """Names of the program that are others' names in the text: tx and ty, and tensors' names."""
+    x, y = buffer("tx", 4, 8, 3, memory="input"), buffer("y", 4, 8, 3, memory="output")
+    i, j, k = sym("tx"), sym("ty"), sym("y")
+    guarded = Guard((Pred("ge", 5 - j - i), Pred("ge", k - 1)), load(x, i, j, k), Const(0.0, "f32"))
+    body = If((Pred("ge", j * 2 - i),), (store(y, (i, j, k), guarded),))
+    clear = loop("serial", "k", 3, store(y, (i, j, sym("k")), Const(1.0, "f32")))
+    threads = [("tx", 4), ("ty", 8)]
+    kernel = Kernel("y", (), (nest("thread", threads, clear, loop("serial", "y", 3, body)),))
+    data = np.arange(96, dtype=np.float32).reshape(4, 8, 3)
+    same(LoopProgram("p", (), (), (x, y), (kernel,)), tx=data)

@@ -47,7 +47,7 @@ def apply(f: Callable[[Expr], Expr], x: Array, width: int) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    return x * 0.5 * np.vectorize(math.erfc)(-x / math.sqrt(2))
+    return np.array([v * 0.5 * math.erfc(-v / math.sqrt(2)) for v in x])
 
 
 # name: reference, largest |x|, absolute error, error relative to the result
@@ -80,7 +80,7 @@ def test_accuracy(name: str, width: int) -> None:
 
 
 def test_large_arguments_do_not_overflow() -> None:
-    x = np.resize(np.float32([-3e38, -1e4, -100, -89, 89, 100, 1e4, 3e38]), COUNT)
+    x = np.resize(np.array([-3e38, -1e4, -100, -89, 89, 100, 1e4, 3e38], np.float32), COUNT)
     for name, low, high in (("tanh", -1, 1), ("sigmoid", 0, 1)):
         got = apply(lambda e, name=name: Call(name, (e,)), x, 4)  # type: ignore[misc]
         assert np.allclose(got, np.where(x < 0, low, high), atol=1e-30)

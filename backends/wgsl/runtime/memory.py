@@ -41,6 +41,9 @@ class Pool:
 
         self._gpu, self._limits, self._adapter = gpu, limits, adapter
         self._usage = Usage.STORAGE | Usage.COPY_SRC | Usage.COPY_DST
+        # Held while lent: else the collector could finalize a tensor in a cycle together with its
+        # buffer, and the block would come back with a dead one.
+        self._lent: set[Block] = set()
         self._returned: deque[Block] = deque()
         self._free: dict[int, list[Block]] = {}
         self._order: deque[Block] = deque()
@@ -56,6 +59,7 @@ class Pool:
             block = found.pop()
             self._order.remove(block)
             self.free_bytes -= size
+            self._lent.add(block)
             return block
         self.check(nbytes, what)
         return self._create(size, nbytes, what)
@@ -85,6 +89,7 @@ class Pool:
     def _settle(self) -> None:
         while self._returned:
             block = self._returned.popleft()
+            self._lent.discard(block)
             self._free.setdefault(block.size, []).append(block)
             self._order.append(block)
             self.free_bytes += block.size
@@ -105,7 +110,9 @@ class Pool:
                     raise
                 raise out_of_memory(self._adapter, what, nbytes) from again
         self.created += 1
-        return Block(buffer, size)
+        block = Block(buffer, size)
+        self._lent.add(block)
+        return block
 
 
 class Staging:

@@ -1,0 +1,226 @@
+"""The command as users run it: interrupts, pipes, full disks, limits, and how fast it starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli_tools import FIR, command, process
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and limits of POSIX")
+
+SECONDS = 2.0  # within which any mistake is told; the machine may be busy, so tests allow more
+SLACK = 5.0
+
+
+def named(value: object) -> str:
+    """The id of a parameter: the name of a command."""
+    return value[0] if isinstance(value, list) else ""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "fir.cdsl").write_text(FIR, "utf-8")
+    return tmp_path
+
+
+# -- interrupts ---------------------------------------------------------------------------------
+def _interrupted(folder: Path, args: list[str], after: float) -> tuple[int, str]:
+    """Send Ctrl-C some time after the interpreter has begun to run our code."""
+    code = (
+        "import sys, os; os.write(1, b'.'); sys.argv = ['convdsl', *sys.argv[1:]]\n"
+        "from convdsl.cli import main; sys.exit(main())"
+    )
+    begun = subprocess.Popen(
+        [sys.executable, "-c", code, *args], cwd=folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    with begun:
+        assert begun.stdout is not None
+        assert begun.stdout.read(1) == "."
+        time.sleep(after)
+        sent = time.perf_counter()
+        begun.send_signal(signal.SIGINT)
+        _, err = begun.communicate(timeout=60)
+    assert time.perf_counter() - sent < SLACK
+    return begun.returncode, err
+
+
+@pytest.mark.parametrize("after", [0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0])
+def test_interrupt(folder: Path, after: float) -> None:
+    """At any moment: while modules are imported, while it compiles, while native code computes."""
+    sizes = ["-D", "N=3000", "-D", "L=100000", "-D", "K=800"]
+    args = ["run", "fir.cdsl", "--random", "x,w", *sizes, "--output", "y.npy"]
+    code, err = _interrupted(folder, args, after)
+    assert (code, err) == (130, "")
+    assert [p.name for p in folder.iterdir()] == ["fir.cdsl"]
+
+
+def test_interrupt_while_writing(folder: Path) -> None:
+    """The temporary file is removed; whether the moment is hit varies, what is left does not."""
+    for after in (0.35, 0.45, 0.55):
+        args = ["compile", "fir.cdsl", "-o", "out"]
+        code, err = _interrupted(folder, args, after)
+        assert code in (0, 130)
+        assert "Traceback" not in err
+        left = {p.name for p in (folder / "out").glob("*")} if (folder / "out").exists() else set()
+        assert left <= {"fir.wgsl", "manifest.json"}
+        assert not list(folder.rglob("*.tmp"))
+
+
+# -- pipes and disks ----------------------------------------------------------------------------
+@pytest.mark.parametrize("args", [["compile", "fir.cdsl"], ["explain"], ["--help"]], ids=named)
+def test_a_reader_that_leaves(folder: Path, args: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            command(*args), cwd=folder, stdout=write, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+@pytest.mark.parametrize("args", [["compile", "fir.cdsl"], ["explain"], ["--help"]], ids=named)
+def test_stdout_on_a_full_disk(folder: Path, args: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command(*args), cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error: cannot write the output: No space left on device\n"
+
+
+def test_a_full_disk(folder: Path) -> None:
+    """A limit on the size of files stops writing half way, like a full disk does."""
+    import resource
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    for args in (["compile", "fir.cdsl", "-o", "new/out"], ["compile", "fir.cdsl", "-o", "."]):
+        done = subprocess.run(
+            command(*args), cwd=folder, capture_output=True, text=True, preexec_fn=limit,
+            check=False, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("error[E0360]: cannot write `")
+        assert [p.name for p in folder.iterdir()] == ["fir.cdsl"]
+
+
+def test_closed_stdout(folder: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command("compile", "fir.cdsl")],
+        cwd=folder, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_with_few_letters(folder: Path, encoding: str) -> None:
+    (folder / "\N{GREEK SMALL LETTER ALPHA}.cdsl").write_text("op", "utf-8")
+    env = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = process("check", "\N{GREEK SMALL LETTER ALPHA}.cdsl", cwd=folder, env=env)
+    assert done.returncode == 1
+    assert "\\u03b1.cdsl:1:" in done.stderr
+
+
+# -- hostile texts ------------------------------------------------------------------------------
+HOSTILE = {
+    "missing": (None, "E0105"),
+    "line": (b"x" * 10_000_000, "E0102"),
+    "nested": (b"op f(x: f32[N]) -> y: f32[N] { y[n] = " + b"(" * 10_000, "E0103"),
+    "negated": (b"op f(x: f32[N]) -> y: f32[N] { y[n] = " + b"-" * 100_000 + b"1 }", "E0103"),
+    "bytes": (b"op f\xff(", "E0104"),
+    "zeros": (bytes(1000), "E0106"),
+    "pathname": (b"", "E0118"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("verb", ["compile", "run", "check", "fmt"])
+def test_hostile_texts(folder: Path, name: str, verb: str) -> None:
+    content, code = HOSTILE[name]
+    file = folder / "text.cdsl"
+    if content is not None:
+        file.write_bytes(content)
+    begin = time.perf_counter()
+    done = process(verb, "text.cdsl", cwd=folder)
+    took = time.perf_counter() - begin
+    if verb == "fmt" and name == "pathname":
+        assert done.returncode == 0  # nothing is already in the canonical form
+        return
+    assert done.returncode == 1, done
+    assert done.stderr.startswith(f"error[{code}]: ")
+    assert len(done.stderr) < 2000
+    assert done.stdout == "" or verb == "check"
+    assert took < SECONDS + SLACK
+    assert content is None or file.read_bytes() == content
+
+
+# -- starting up --------------------------------------------------------------------------------
+def _modules(folder: Path, *args: str) -> set[str]:
+    code = (
+        "import sys; sys.stdout = open('/dev/null', 'w'); from convdsl.cli import run\n"
+        "run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("args", "heavy"),
+    [
+        (["--help"], {"numpy", "lark", "rich", "islpy", "wgpu", "importlib.metadata", "inspect"}),
+        (["--version"], {"numpy", "lark", "rich", "islpy", "wgpu", "importlib.metadata"}),
+        (["explain", "E0301"], {"numpy", "lark", "rich", "islpy", "wgpu", "importlib.metadata"}),
+        (["fmt", "--stdout", "fir.cdsl"], {"numpy", "rich", "islpy", "wgpu"}),
+        (["compile", "fir.cdsl"], {"rich", "islpy", "wgpu", "importlib.metadata"}),
+    ],
+    ids=named,
+)
+def test_what_is_loaded(folder: Path, args: list[str], heavy: set[str]) -> None:
+    """Start-up times are kept by what is not imported; times themselves are for benchmarks."""
+    if args == ["--help"]:
+        heavy = heavy - {"inspect"}  # click and dataclasses import it
+    assert _modules(folder, *args) & heavy == set()
+
+
+def _best(folder: Path, args: list[str]) -> float:
+    def times() -> Iterator[float]:
+        for _ in range(5):
+            begin = time.perf_counter()
+            process(*args, cwd=folder)
+            yield time.perf_counter() - begin
+
+    return min(times())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("args", "budget"), [(["--help"], 0.25), (["compile", "fir.cdsl"], 0.8)], ids=str
+)
+def test_start_up_times(folder: Path, args: list[str], budget: float) -> None:
+    """The best of a few runs, twice the budget: a machine that runs tests is a busy one."""
+    assert _best(folder, args) < 2 * budget
+
+
+def test_the_installed_command() -> None:
+    """The script that pip installs is the same command."""
+    found = shutil.which("convdsl", path=str(Path(sys.executable).parent))
+    if found is None:
+        pytest.skip("convdsl is not installed here, the checkout is tested")
+    done = subprocess.run([found, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == process("--version", cwd=Path.cwd()).stdout
