@@ -94,8 +94,9 @@ def load_kernel(directory: str | PathLike[str]) -> Kernel:
         _check_file(folder, name, facts)
     from convdsl.api import compile, parse
 
+    program = parse(record["program"], str(folder / MANIFEST))
     kernel = compile(
-        parse(record["program"], str(folder / MANIFEST)), op=record["op"], target=record["target"], sizes=record["fixed"],
+        program, op=record["op"], target=record["target"], sizes=record["fixed"],
         params=record["params"], accuracy=record["accuracy"], limits=record["limits"],
         dynamic=record["dynamic"], algorithm=record["algorithm"],
     )  # fmt: skip

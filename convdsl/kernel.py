@@ -99,6 +99,7 @@ class Kernel:
         self._prepared: dict[str, Any] | None = None
         self._known: OrderedDict[object, tuple[dict[str, int], frozenset[str]]] = OrderedDict()
         self._lock = Lock()
+        self._preparing = Lock()
 
     def __repr__(self) -> str:
         o = self._options
@@ -271,11 +272,12 @@ class Kernel:
         """The bound arrays as all variants take them, prepared the first time."""
         if not self._bound:
             return {}
-        found = self._prepared
-        if found is None or not executable.usable(found):
-            found = {name: executable.prepare(name, a) for name, a in self._bound.items()}
-            self._prepared = found
-        return found
+        with self._preparing:
+            found = self._prepared
+            if found is None or not executable.usable(found):
+                found = {name: executable.prepare(name, a) for name, a in self._bound.items()}
+                self._prepared = found
+            return found
 
     def _shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         values = {**{n: v for n, v in self._options.params.items() if isinstance(v, int)}, **sizes}

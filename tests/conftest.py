@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# `default` keeps `make test` short. With CI set the examples are the same on every run.
+# `default` keeps `make test` short, `quick` makes `make check` bearable before every commit. With CI set the examples are the same on every run.
 settings.register_profile(
     "default",
     max_examples=40,
@@ -17,6 +17,7 @@ settings.register_profile(
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("default"), max_examples=8)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=500)
 settings.load_profile(os.environ.get("CONVDSL_PROFILE", "default"))
 

@@ -138,8 +138,8 @@ class _Uses:
     def _loop(self, stmt: For, lane: _Lane | None) -> None:
         var = stmt.var
         before = self._levels.get(var.name)
-        single = var.extent.as_int() == 1 and var.low.as_int() is not None
-        self._levels[var.name] = stmt.level in _UNROLLED or single
+        copied = stmt.level in _UNROLLED or (stmt.level == "serial" and var.extent.as_int() == 1)
+        self._levels[var.name] = copied and self._number(var.low.substitute(self._lets))
         if stmt.level == "vector":
             lane = _Lane(var.name, True) if whole(stmt) else None
         self._body(stmt.body, lane)

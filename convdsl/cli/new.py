@@ -19,7 +19,7 @@ op {name}(
     b: f32[M] = 0,  # may be left out
     stride: int = 1,
 ) -> y: f32[N, M, LO]
-where LO == (L - K)//stride + 1,
+where LO == (L - K) // stride + 1,
       stride >= 1, K >= 1
 {{
     # For each output point: the sum over all points at which the relation behind `|` holds.

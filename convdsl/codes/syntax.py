@@ -148,7 +148,7 @@ TABLE: dict[str, Code] = {
         and `min(a, b)`. There are no tensors in it, no fractions, and no `/`:
 
             op half(x: f32[N]) -> y: f32[H]
-            where H == N//2
+            where H == N // 2
             { y[h] = sum[n | n == 2*h] x[n] }
 
         A default is a plain number, `1` or `-0.5`, and a whole one for an `int`.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
-from convdsl.ir.expr import Pred, Reduce, Var, eq, ge, loads
+from convdsl.ir.expr import Pred, Reduce, Var, eq, free_names, ge, loads
 from convdsl.ir.index import Index, ceildiv, const, floordiv, maximum, minimum, modulo, sym
 from convdsl.passes.names import Names
 from convdsl.passes.relation import Linear, PhaseSplit, linear, solve_single, split_phases
@@ -71,7 +71,7 @@ def points_of(
     outputs = {v.name for v in free}
     ranks = {n: _rank(n, reduction, data_first) for n in variables}
     groups = _coupled([p.index for p in reduction.constraints if p.kind == "eq"], variables)
-    solver = _Solver(points, variables, outputs, ranks, names)
+    solver = _Solver(points, variables, outputs, ranks, names, free_names(reduction.body))
     for group in groups:
         solver.solve(group, phases)
     related = solver.done
@@ -112,12 +112,14 @@ class _Solver:
         outputs: set[str],
         ranks: dict[str, int],
         names: Names,
+        read: frozenset[str],
     ) -> None:
         self.points = points
         self.variables = variables
         self.outputs = outputs
         self.ranks = ranks
         self.names = names
+        self.read = read
         self.done: set[str] = set()
 
     def solve(self, group: list[Index], phases: bool) -> None:
@@ -133,8 +135,8 @@ class _Solver:
     def _by_phases(self, form: Linear) -> bool:
         out = [n for n in form.coefficients if n in self.outputs]
         reduced = [n for n in form.coefficients if n not in self.outputs]
-        if len(out) != 1 or len(reduced) != 2:
-            return False
+        if len(out) != 1 or len(reduced) != 2 or out[0] in self.read:
+            return False  # a block may begin before the output does, and nothing can be read there
         data, tap = sorted(reduced, key=lambda n: -abs(form.coefficients[n]))
         output, source, taps = (self.variables[n] for n in (out[0], data, tap))
         split = split_phases(form, output, source, taps)

@@ -10,7 +10,7 @@ _SUM, _SUMMAND, _PRODUCT, _UNARY = range(4)
 
 
 def size(expr: ast.Expr) -> Doc:
-    """An integer expression: products are set tight, as in `(L - 1)*stride`."""
+    """An integer expression: products are set tight, as in `(L - K)*2 // stride`."""
     return _expr(expr, _SUM, tight=True)
 
 
@@ -80,8 +80,8 @@ def _chain(expr: ast.Binary, *, tight: bool) -> Doc:
     for step in reversed(row):
         term = _summand(step.right, tight=tight) if total else None
         term = term or _expr(step.right, right, tight=tight)
-        if tight and not total:
-            parts.append((step.op, term))
+        if tight and step.op == "*":
+            parts.append(("*", term))
         else:
             parts.append((Line(), f"{step.op} ", term))
     head = _summand(first, tight=tight) if total else None
@@ -115,10 +115,10 @@ def _reduce(expr: ast.Reduce) -> Doc:
             binders.append(binder.name.name)
         else:
             binders.append((f"{binder.name.name} in ", size(binder.low), "..", size(binder.high)))
-    inside: list[Doc] = [joined(binders, (",", Line()))]
-    if expr.relations:
+    inside: list[Doc] = [Group(joined(binders, (",", Line())))]
+    if expr.relations:  # one below the other, behind the indices if the first one fits there
         relations: list[Doc] = [(size(r.left), " == ", size(r.right)) for r in expr.relations]
-        inside += [Line(), "| ", joined(relations, (",", Line()))]
+        inside += [Group((Line(), "| ")), Align(joined(relations, (",", Line())))]
     head = Group((expr.reducer, "[", Align(tuple(inside)), "]"))
     tail: list[Doc] = [Line(), _expr(expr.body, _PRODUCT, tight=False)]
     if expr.otherwise is not None:

@@ -102,6 +102,6 @@ def _fits(doc: Doc, after: list[_Task], room: int) -> bool:
                 room -= len(doc.flat)
             case Nest() | Align():
                 tasks.append((flat, doc.doc))
-            case Group():
-                tasks.append((flat, doc.doc))
+            case Group():  # one that follows is to stay whole too, unless it cannot
+                tasks.append((flat or not doc.broken, doc.doc))
     return False

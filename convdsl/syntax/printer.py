@@ -82,24 +82,30 @@ class _Page:
         self.put("}")
 
     def fill(self, first: str, next_: str, items: list[Doc], alone: list[bool], last: str) -> None:
-        """Items separated by commas, as many on a line as fit, some on lines of their own."""
-        line = ""
-        ended = False  # whether the line so far takes no more
+        """Items separated by commas, as many on a line as fit, some on lines of their own.
+
+        Where the last line would be a single item, it takes another from a line above of three.
+        """
+        rows: list[list[str]] = []
+        ended = True  # whether the row so far takes no more
         start = self.seen
         for index, (item, single) in enumerate(zip(items, alone, strict=True)):
             comma = "," if index < len(items) - 1 else last
             lead = next_ if index else first
             text = render(item, indent=len(lead) + 4, column=len(lead)) + comma
             end = start + kept_count(text)
-            full = len(line) + 1 + len(text) > WIDTH
-            if line and (ended or single or full or "\n" in text or self.cuts.before(start, end)):
-                self.put(line)
-                line = ""
-            line = f"{line} {text}" if line else lead + text
+            if ended or single or "\n" in text or self.cuts.before(start, end):
+                rows.append([text])
+            elif len(lead + " ".join([*rows[-1], text])) <= WIDTH:
+                rows[-1].append(text)
+            else:
+                shared = index == len(items) - 1 and len(rows[-1]) > 2
+                shared = shared and len(lead + rows[-1][-1]) + 1 + len(text) <= WIDTH
+                rows.append([rows[-1].pop(), text] if shared else [text])
             ended = single or "\n" in text or self.cuts.after(start, end)
             start = end
-        if line:
-            self.put(line)
+        for number, row in enumerate(rows):
+            self.put((next_ if number else first) + " ".join(row))
 
     def statement(self, name: str, definition: ast.Definition) -> None:
         left = f"{name}{expressions.axes(definition.axes)} = "

@@ -15,7 +15,7 @@ from convdsl.cli import run
 SCALE = "op scale(x: f32[N], gain: float = 2.0) -> y: f32[N] {\n    y[n] = gain * x[n]\n}\n"
 FIR = """\
 op fir(x: f32[N, L], w: f32[K], b: f32[N] = 0, stride: int = 1) -> y: f32[N, LO]
-where LO == (L - K)//stride + 1,
+where LO == (L - K) // stride + 1,
       stride >= 1, K >= 1
 {
     y[n, o] = b[n] + sum[k, l | o*stride + k == l] x[n, l] * w[k]

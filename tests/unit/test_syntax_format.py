@@ -20,9 +20,8 @@ def test_the_worked_text() -> None:
         "    x: f32[N, groups*C, L],\n"
         "    w: f32[groups*C, M, K],\n"
         "    b: f32[groups*M] = 0,\n"
-        "    stride: int = 1, dilation: int = 1, pad_begin: int = 0, pad_end: int = 0,"
-        " out_pad: int = 0,\n"
-        "    groups: int = 1,\n"
+        "    stride: int = 1, dilation: int = 1, pad_begin: int = 0, pad_end: int = 0,\n"
+        "    out_pad: int = 0, groups: int = 1,\n"
         ") -> y: f32[N, groups*M, LO]\n"
         "where LO == (L - 1)*stride - pad_begin - pad_end + dilation*(K - 1) + out_pad + 1,\n"
         "      stride >= 1, dilation >= 1, groups >= 1, K >= 1,"
@@ -33,6 +32,67 @@ def test_the_worked_text() -> None:
         "              x[n, (g, c), l] * w[(g, c), m, k]\n"
         "}"
     )
+
+
+SHIPPED = sorted((Path(__file__).parents[2] / "convdsl" / "ops").glob("*.cdsl"))
+# The rest of the corpus is there for its odd layout.
+PLAIN = (
+    "casts", "conv1d", "conv_transpose1d", "istft", "matmul", "max_pool", "softmax", "vocoder",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*SHIPPED, *(WORKED.with_stem(name) for name in PLAIN)],
+    ids=lambda p: f"{p.parent.name}-{p.stem}",
+)
+def test_texts_that_are_shown_are_canonical(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert format_text(text) == text
+
+
+def test_quotients_are_set_wide_and_products_tight() -> None:
+    """As diagnostics print them."""
+    text = "op f(x: f32[N]) -> y: f32[M] where M == (2*N - 1) // 2 + N % 3 * 2 { y[m] = 1 }"
+    line = "where M == (2*N - 1) // 2 + N % 3*2"
+    assert line in format_text(text)
+
+
+def test_relations_stand_one_below_the_other() -> None:
+    """Behind the indices where the first one fits there, else on a line of their own."""
+    long = "first*stride_h + second*dilation_h == third + pad_top"
+    text = (
+        "op f(x: f32[N, M], stride_h: int, dilation_h: int, pad_top: int) -> y: f32[N]"
+        f"{{ y[third] = sum[first, second, fourth | {long}, fourth*stride_h == third + pad_top]"
+        " x[first, second] * x[fourth, second] }"
+    )
+    assert format_text(text).split("\n")[1:5] == [
+        f"    y[third] = sum[first, second, fourth | {long},",
+        "                                           fourth*stride_h == third + pad_top]",
+        "                   x[first, second] * x[fourth, second]",
+        "}",
+    ]
+    text = text.replace("fourth |", "fourth, sixth, seventh, eighth_index |")
+    assert format_text(text).split("\n")[1:3] == [
+        "    y[third] = sum[first, second, fourth, sixth, seventh, eighth_index",
+        f"                   | {long},",
+    ]
+
+
+def test_the_last_line_of_a_list_is_no_single_item() -> None:
+    """It takes one from a line of three or more, never from one that it would leave alone."""
+    names = ["a" * 22, "b" * 22, "c" * 22, "d" * 22]
+    text = f"op f(x: f32[N], {', '.join(f'{n}: int' for n in names)}) -> y: f32[N] {{ y[n] = 1 }}"
+    assert format_text(text).split("\n")[2:4] == [
+        f"    {names[0]}: int, {names[1]}: int,",
+        f"    {names[2]}: int, {names[3]}: int,",
+    ]
+    pair = ["a" * 40, "b" * 40, "c" * 40]
+    text = f"op f(x: f32[N], {', '.join(f'{n}: int' for n in pair)}) -> y: f32[N] {{ y[n] = 1 }}"
+    assert format_text(text).split("\n")[2:4] == [
+        f"    {pair[0]}: int, {pair[1]}: int,",
+        f"    {pair[2]}: int,",
+    ]
 
 
 COMMENTED = """# file header

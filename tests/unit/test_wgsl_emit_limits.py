@@ -11,7 +11,7 @@ from convdsl.backends.wgsl.module import Limits
 from convdsl.codes.wgsl import TABLE
 from convdsl.diagnostics import CdslError, InternalError
 from convdsl.ir.expr import Binary, Const, Expr
-from convdsl.ir.index import sym
+from convdsl.ir.index import const, sym
 from convdsl.ir.loop import Kernel, LoopProgram, Stmt
 from tests.wgsl_programs import buffer, copy, load, loop, matmul, nest, store
 
@@ -63,6 +63,13 @@ def test_refused(make: Callable[[], LoopProgram], code: str, numbers: tuple[str,
     assert caught.value.help
     for number in numbers:
         assert number in str(caught.value)
+
+
+def test_a_tensor_too_large_has_the_shape_that_users_see() -> None:
+    shapes = {"x": (const(3), const(11184811))}
+    with pytest.raises(CdslError) as caught:
+        emit_module(copy(33554433), Limits(), shapes)
+    assert "f32[3, 11184811]" in str(caught.value)
 
 
 @pytest.mark.parametrize("make", [lambda: threads(16, 16), lambda: staged(64, 64), lambda: many(7)])

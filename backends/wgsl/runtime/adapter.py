@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -31,6 +32,10 @@ _TYPES = {
 }
 _TYPE_ORDER = ("discrete", "integrated", "virtual", "unknown", "cpu")
 _BACKENDS = {"darwin": ("metal", "vulkan"), "win32": ("d3d12", "vulkan")}
+# All adapters found so far, the last found last. Never released: wgpu-native aborts the process when
+# two threads release OpenGL adapters at once, and finalizers run in any thread.
+_held: list[list[Any]] = []
+_enumerating = threading.Lock()
 _SOFTWARE = ("llvmpipe", "lavapipe", "softpipe", "swiftshader", "basic render")
 
 
@@ -84,8 +89,17 @@ def import_wgpu() -> Any:
 
 
 def list_adapters() -> list[AdapterInfo]:
-    """All adapters, the preferred one first; empty when there is none, DeviceError without wgpu."""
+    """All adapters, the preferred one first; empty when there is none, DeviceError without wgpu.
+
+    The system is asked once, and again after `forget_adapters`.
+    """
     return sorted(map(describe, _enumerate()), key=_preference)
+
+
+def forget_adapters() -> None:
+    """Ask the system again at the next use: a loss can leave old handles useless."""
+    with _enumerating:
+        _held.append([])
 
 
 def choose_adapter(wanted: str | None = None) -> AdapterInfo:
@@ -198,8 +212,11 @@ def _preference(info: AdapterInfo) -> tuple[int, int, bool]:
 
 def _enumerate() -> list[Any]:
     wgpu = import_wgpu()
-    with _without_display():
-        return list(wgpu.gpu.enumerate_adapters_sync())
+    with _enumerating:
+        if not _held or not _held[-1]:
+            with _without_display():
+                _held.append(list(wgpu.gpu.enumerate_adapters_sync()))
+        return _held[-1]
 
 
 @contextmanager
@@ -207,13 +224,15 @@ def _without_display() -> Iterator[None]:
     """Keep a driver layer that looks for a desktop from complaining where there is none.
 
     Mesa's device selection layer asks the Wayland display and prints an error line for every
-    enumeration on a machine that has no session; the variable is its own switch.
+    enumeration on a machine that has no session; the variable is its own switch. Once a device can
+    be open, the environment stays as it is: its driver's threads may be reading it.
     """
     switch = "NODEVICE_SELECT"
     if (
         not sys.platform.startswith("linux")
         or "XDG_RUNTIME_DIR" in os.environ
         or switch in os.environ
+        or any(_held)
     ):
         yield
         return

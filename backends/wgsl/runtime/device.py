@@ -7,7 +7,12 @@ import threading
 import numpy.typing as npt
 
 from convdsl.backends.wgsl.module import Limits
-from convdsl.backends.wgsl.runtime.adapter import AdapterInfo, choose_adapter, list_adapters
+from convdsl.backends.wgsl.runtime.adapter import (
+    AdapterInfo,
+    choose_adapter,
+    forget_adapters,
+    list_adapters,
+)
 from convdsl.backends.wgsl.runtime.session import Session
 from convdsl.backends.wgsl.runtime.tensor import DeviceTensor, upload
 from convdsl.diagnostics import DeviceError
@@ -65,9 +70,7 @@ class Device:
             if session is None:
                 return
             if not session.lost:
-                with session.guard():
-                    session.lost = True
-                    session.gpu.destroy()
+                session.close()
             self._forget(session)
 
     def _forget(self, session: Session) -> None:
@@ -88,6 +91,7 @@ def get_device(adapter: AdapterInfo | str | None = None) -> Device:
 
 def _again(info: AdapterInfo) -> AdapterInfo:
     """The same adapter as it is found now: a loss can leave the old handle useless."""
+    forget_adapters()
     for found in list_adapters():
         if (found.name, found.backend) == (info.name, info.backend):
             return found

@@ -50,6 +50,8 @@ class Session:
         except (RuntimeError, wgpu.GPUError) as error:
             raise DeviceError(f"{self.name} cannot be opened: {error}") from error
         self.lock = threading.RLock()
+        self._idle = threading.Condition(self.lock)
+        self._reading = 0
         self.lost = False
         self.pid = os.getpid()
         self.queue: Any = self.gpu.queue
@@ -59,6 +61,13 @@ class Session:
         self.period = timestamp_period(self.queue) if "timestamp-query" in self.features else None
         self._read_mode: int = wgpu.MapMode.READ
         self._timestamps: OrderedDict[str, Any] = OrderedDict()
+
+    def close(self) -> None:
+        """Destroy the device, once no thread waits for it any more: nothing would wake that one."""
+        with self.guard():
+            self.lost = True
+            self._idle.wait_for(lambda: not self._reading)
+            self.gpu.destroy()
 
     def guard(self, what: str = "", nbytes: int = 0) -> Guard:
         """A context: holds the lock and tells errors apart; messages name `what` and `nbytes`."""
@@ -100,11 +109,16 @@ class Session:
             encoder.copy_buffer_to_buffer(buffer, start, staging, 0, size)
             self.queue.submit([encoder.finish()])
             promise = staging.map_async(self._read_mode, 0, size)
+            self._reading += 1
         try:
             promise.sync_wait()
         except Exception as error:
             with self.guard():
                 raise error
+        finally:
+            with self._idle:
+                self._reading -= 1
+                self._idle.notify_all()
         with self.guard():
             out[...] = np.frombuffer(staging.read_mapped(0, size, copy=False), np.uint8, out.size)
             staging.unmap()
