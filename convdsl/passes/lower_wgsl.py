@@ -51,4 +51,9 @@ def _piece(
     if contraction is None:
         return lower_gather(name, piece, min(256, limits.threads)), ""
     tiles = choose_tiles(contraction, limits.threads, limits.bytes)
-    return lower_gemm(name, contraction, tiles), str(tiles)
+    import os
+    if os.environ.get('OLD') or not contraction.m or not contraction.n:
+        return lower_gemm(name, contraction, tiles), str(tiles)
+    from convdsl.schedule.default import gemm_schedule
+    from convdsl.schedule.lower import lower_nest
+    return lower_nest(name, gemm_schedule(contraction, tiles)), str(tiles)
