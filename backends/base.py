@@ -54,6 +54,21 @@ class Plan:
     dispatches: int | None
     equations: Mapping[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """One line: the algorithm, its tiles, why, and what it needs."""
+        tiles = f" ({self.tiles})" if self.tiles else ""
+        costs = [
+            f"{value:,} {what}"
+            for what, value in (
+                ("flops", self.flops),
+                ("bytes moved", self.bytes_moved),
+                ("bytes of temporaries", self.temporary_bytes),
+                ("dispatches", self.dispatches),
+            )
+            if value is not None
+        ]
+        return "; ".join([f"{self.algorithm}{tiles}: {self.reason}", *costs])
+
     def to_json(self) -> dict[str, object]:
         names = (
             "algorithm",
@@ -87,8 +102,13 @@ class Executable(ABC):
         """Run on checked arrays (and what `prepare` returned), into `out` when it is given."""
 
     def prepare(self, name: str, array: Array) -> Any:
-        """A bound constant in the form that `run` takes it."""
+        """A bound constant in the form that `run` of every variant of the kernel takes it."""
         return array
+
+
+    def usable(self, prepared: Mapping[str, Any]) -> bool:
+        """Whether what `prepare` made is still there (a device may have been lost since)."""
+        return True
 
 
 class Backend(ABC):

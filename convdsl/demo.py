@@ -152,10 +152,12 @@ def sampled_error(layer: Layer, x: Array, w: Array, y: Array) -> float:
     """The relative L2 error of a result at up to `POSITIONS` positions, the edges among them."""
     import numpy as np
 
-    edge = [0, 1, layer.stride - 1, layer.stride, layer.length - layer.stride, layer.length - 1]
-    count = min(layer.length, POSITIONS // layer.n) - len(edge)
-    inside = np.setdiff1d(np.arange(layer.length), edge)
-    chosen = np.random.default_rng(1).choice(inside, max(0, count), replace=False)
+    last = layer.length - 1
+    edge = {0, 1, layer.stride - 1, layer.stride, last - layer.stride + 1, last}
+    edge &= set(range(layer.length))
+    inside = np.setdiff1d(np.arange(layer.length), list(edge))
+    count = min(inside.size, POSITIONS // layer.n - len(edge))
+    chosen = np.random.default_rng(1).choice(inside, count, replace=False)
     positions = np.unique([*edge, *chosen.tolist()])
     wanted = np.empty((layer.n, positions.size))
     for place, o in enumerate(positions.tolist()):

@@ -30,14 +30,14 @@ def write_files(files: Mapping[Path, Content]) -> None:
     ready: list[tuple[Path, Path]] = []
     try:
         for path, content in files.items():
-            target = path.resolve()
             try:
+                target = path.resolve()
                 if target.exists() and not target.is_file():
                     with target.open("wb") as file:
                         _fill(file, content)
                     continue
                 ready.append((_temporary(target, content), target))
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: links in a circle
                 raise cannot_write(path, error) from None
         for temporary, target in ready:
             try:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -97,7 +96,7 @@ class Kernel:
         self._options = options
         self._variants = Variants(options)
         self._bound: dict[str, Array] = {}
-        self._prepared: WeakKeyDictionary[Executable, dict[str, Any]] = WeakKeyDictionary()
+        self._prepared: dict[str, Any] | None = None
         self._known: OrderedDict[object, tuple[dict[str, int], frozenset[str]]] = OrderedDict()
         self._lock = Lock()
 
@@ -269,15 +268,13 @@ class Kernel:
         return executable, sizes
 
     def _constants(self, executable: Executable) -> dict[str, Any]:
-        """The bound arrays as this variant takes them, prepared the first time."""
+        """The bound arrays as all variants take them, prepared the first time."""
         if not self._bound:
             return {}
-        with self._lock:
-            found = self._prepared.get(executable)
-        if found is None:
+        found = self._prepared
+        if found is None or not executable.usable(found):
             found = {name: executable.prepare(name, a) for name, a in self._bound.items()}
-            with self._lock:
-                self._prepared[executable] = found
+            self._prepared = found
         return found
 
     def _shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:

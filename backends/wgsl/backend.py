@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +36,7 @@ class WgslBackend(Backend):
         trace = Trace()
         lowered = lower_to_wgsl(request.system, request.algorithm, workgroup, trace)
         shapes = {t.name: t.shape for t in request.system.tensors if t.role != "let"}
-        module = replace(emit_module(lowered.program, limits), shapes=shapes)
+        module = emit_module(lowered.program, limits, shapes)
         trace.steps["wgsl"] = module.text
         return WgslExecutable(module, lowered, request.system, trace)
 
@@ -122,6 +121,9 @@ class WgslExecutable(Executable):
 
     def prepare(self, name: str, array: Array) -> DeviceTensor:
         return self.runner.upload(array, name)
+
+    def usable(self, prepared: Mapping[str, Any]) -> bool:
+        return not any(tensor.session.lost for tensor in prepared.values())
 
 
 def _limits_json(limits: Limits) -> dict[str, object]:

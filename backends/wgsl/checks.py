@@ -5,6 +5,7 @@ from __future__ import annotations
 from convdsl.backends.wgsl.memory import Place
 from convdsl.backends.wgsl.module import Limits
 from convdsl.diagnostics import CdslError
+from convdsl.ir.index import Index
 from convdsl.ir.loop import Buffer
 
 _BYTES = {"f32": 4, "i32": 4, "f16": 2}
@@ -56,8 +57,8 @@ def check_buffers(kernel: str, buffers: list[Buffer], limits: Limits) -> None:
         )
 
 
-def check_binding(buffer: Buffer, limits: Limits) -> None:
-    """The bytes of one buffer, as far as they are known now."""
+def check_binding(buffer: Buffer, shape: tuple[Index, ...], limits: Limits) -> None:
+    """The bytes of one buffer, as far as they are known now; `shape` is what its user sees."""
     elements = buffer.elements.as_int()
     most = min(limits.max_storage_binding_bytes, limits.max_buffer_bytes)
     if elements is None or elements * _BYTES[buffer.dtype] <= most:
@@ -65,7 +66,7 @@ def check_binding(buffer: Buffer, limits: Limits) -> None:
     raise CdslError(
         "E0505",
         f"buffer {buffer.name} has {elements * _BYTES[buffer.dtype]} bytes",
-        notes=(f"{buffer.dtype}[{', '.join(map(str, buffer.dims))}]; {_allows(limits, most)}",),
+        notes=(f"{buffer.dtype}[{', '.join(map(str, shape))}]; {_allows(limits, most)}",),
         help="compile with the limits of the adapter, or run the operator on parts of its batch",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from convdsl.backends.wgsl.environment import Environment
 from convdsl.backends.wgsl.index_text import IndexText
 from convdsl.backends.wgsl.literals import i32_text
+from convdsl.backends.wgsl.ranges import tighten
 from convdsl.ir.expr import Pred
 from convdsl.ir.index import Index, const
 
@@ -25,7 +26,7 @@ class Conditions:
     def settle(self, resolved: tuple[Pred, ...]) -> tuple[Pred, ...] | None:
         """The conditions that are not certain, or None when one is certain to fail."""
         out: list[Pred] = []
-        for pred in map(self.index.ranges.tighten, resolved):
+        for pred in map(tighten, resolved):
             known = self.index.ranges.decide(pred)
             if known is False:
                 return None

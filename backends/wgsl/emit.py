@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from convdsl.backends.wgsl.checks import (
     check_binding,
     check_buffers,
@@ -17,19 +20,34 @@ from convdsl.backends.wgsl.threads import thread_shape, workgroup_size
 from convdsl.backends.wgsl.usage import Usage, free_sizes, usage
 from convdsl.backends.wgsl.vectors import Form, forms
 from convdsl.diagnostics import InternalError
+from convdsl.ir.index import Index
 from convdsl.ir.loop import Buffer, Kernel, LoopProgram
 
-_SCALAR = Form(vector=False, named=False)
+
+def emit_module(
+    program: LoopProgram, limits: Limits, shapes: Mapping[str, tuple[Index, ...]] | None = None
+) -> WgslModule:
+    """The module of a program, or the `CdslError` that says which limit it breaks.
+
+    `shapes` are those of the tensors that users see, for headers and messages.
+    """
+    return _Module(program, limits, shapes or {}).build()
 
 
-def emit_module(program: LoopProgram, limits: Limits) -> WgslModule:
-    """The module of a program, or the `CdslError` that says which limit it breaks."""
-    return _Module(program, limits).build()
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """What a buffer is in one kernel; kernels that agree share a variable, others alias it."""
+
+    buffer: str
+    written: bool
+    vector: bool
 
 
 class _Module:
-    def __init__(self, program: LoopProgram, limits: Limits) -> None:
-        self._program, self._limits = program, limits
+    def __init__(
+        self, program: LoopProgram, limits: Limits, shapes: Mapping[str, tuple[Index, ...]]
+    ) -> None:
+        self._program, self._limits, self._shapes = program, limits, shapes
         self._helpers = Helpers()
         self._names = Names()
         Helpers.reserve(self._names)
@@ -45,11 +63,10 @@ class _Module:
         self._fields = {name: fields.fresh(name) for name in self._uniforms}
         self._usages = [usage(kernel, program) for kernel in program.kernels]
         self._globals = self._name_globals()
-        self._halves = False
 
     def build(self) -> WgslModule:
         for buffer in self._program.buffers:
-            check_binding(buffer, self._limits)
+            check_binding(buffer, self._shape(buffer), self._limits)
         entries = {k.name: self._names.fresh(k.name) for k in self._program.kernels}
         local = [self._locals(kernel) for kernel in self._program.kernels]
         kernels: list[WgslKernel] = []
@@ -80,22 +97,31 @@ class _Module:
             kernels=tuple(kernels),
             limits=self._limits,
             features=features,
+            shapes=self._shapes,
         )
 
     # -- names and numbers of global buffers ------------------------------------------------------
-    def _name_globals(self) -> dict[tuple[str, bool], str]:
-        """The variable of each buffer as read, and as written (True) where a kernel writes it."""
-        out: dict[tuple[str, bool], str] = {}
+    def _name_globals(self) -> dict[_Variable, Place]:
+        """The variables of each buffer: written ones first, scalars first."""
+        out: dict[_Variable, Place] = {}
         for buffer in self._program.buffers:
-            written = any(buffer.name in u.writes for u in self._usages)
-            read = any(buffer.name in u.reads for u in self._usages)
-            if written:
-                out[buffer.name, True] = self._names.fresh(buffer.name)
-            if read:
-                out[buffer.name, False] = self._names.fresh(
-                    f"{buffer.name}_in" if written else buffer.name
-                )
+            wanted = {_variable(u, buffer) for u in self._usages if u.uses(buffer.name)}
+            for written in (True, False):
+                for vector in (False, True):
+                    variable = _Variable(buffer.name, written, vector)
+                    if variable not in wanted:
+                        continue
+                    name = buffer.name
+                    if not written and any(v.written for v in wanted):
+                        name += "_in"
+                    if vector and _Variable(buffer.name, written, False) in wanted:
+                        name += "_vec4"
+                    form = Form(vector=vector, named=False)
+                    out[variable] = Place(buffer, self._names.fresh(name), form)
         return out
+
+    def _shape(self, buffer: Buffer) -> tuple[Index, ...]:
+        return self._shapes.get(buffer.name, buffer.dims)
 
     def _binding(self, buffer: Buffer) -> int:
         return self._program.buffers.index(buffer) + bool(self._uniforms)
@@ -112,11 +138,7 @@ class _Module:
         return tuple(out)
 
     def _uses_f16(self) -> bool:
-        return any(
-            b.dtype == "f16" and (b.name, w) in self._globals
-            for b in self._program.buffers
-            for w in (False, True)
-        )
+        return any(place.half for place in self._globals.values())
 
     # -- kernels ----------------------------------------------------------------------------------
     def _locals(self, kernel: Kernel) -> dict[str, Place]:
@@ -132,15 +154,13 @@ class _Module:
         self, kernel: Kernel, entry: str, used: Usage, local: dict[str, Place]
     ) -> EntryPoint:
         limits = self._limits
-        buffers = [b for b in self._program.buffers if b.name in used.reads | used.writes]
+        buffers = [b for b in self._program.buffers if used.uses(b.name)]
         check_buffers(kernel.name, buffers, limits)
         check_workgroup(kernel.name, workgroup_size(thread_shape(kernel)), limits)
         check_storage(
             kernel.name, [p for p in local.values() if p.buffer.memory == "workgroup"], limits
         )
-        places = {
-            b.name: Place(b, self._globals[b.name, b.name in used.writes], _SCALAR) for b in buffers
-        }
+        places = {b.name: self._globals[_variable(used, b)] for b in buffers}
         sizes = {name: f"{self._uniform}.{field}" for name, field in self._fields.items()}
         places.update(local)
         return entry_point(kernel, entry, places, sizes, self._names, self._helpers, limits)
@@ -157,7 +177,8 @@ class _Module:
     # -- module text ------------------------------------------------------------------------------
     def _header(self, kernels: list[WgslKernel]) -> list[str]:
         buffers = [
-            f"{b.name}: {b.dtype}[{', '.join(map(str, b.dims))}]" for b in self._program.buffers
+            f"{b.name}: {b.dtype}[{', '.join(map(str, self._shape(b)))}]"
+            for b in self._program.buffers
         ]
         lines = [self._program.name]
         lines += [f"  {b.memory} {t}" for b, t in zip(self._program.buffers, buffers, strict=True)]
@@ -181,16 +202,17 @@ class _Module:
                 "",
                 f"@group(0) @binding(0) var<uniform> {self._uniform}: {self._struct};",
             ]
-        for buffer in self._program.buffers:
-            kind = {"f32": "f32", "i32": "i32", "f16": "f16"}[buffer.dtype]
-            for written, access in ((True, "read_write"), (False, "read")):
-                name = self._globals.get((buffer.name, written))
-                if name is not None:
-                    lines.append(
-                        f"@group(0) @binding({self._binding(buffer)}) "
-                        f"var<storage, {access}> {name}: array<{kind}>;"
-                    )
+        for variable, place in self._globals.items():
+            access = "read_write" if variable.written else "read"
+            lines.append(
+                f"@group(0) @binding({self._binding(place.buffer)}) "
+                f"var<storage, {access}> {place.name}: {place.array_type};"
+            )
         return lines
+
+
+def _variable(used: Usage, buffer: Buffer) -> _Variable:
+    return _Variable(buffer.name, buffer.name in used.writes, buffer.name in used.vectors)
 
 
 def _comment(text: str) -> str:

@@ -19,7 +19,7 @@ LANE = "%lane"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a buffer lives. A vec4 storage buffer would just be one with `form.vector`."""
+    """Where a buffer lives, and under which name."""
 
     buffer: Buffer
     name: str
@@ -51,13 +51,13 @@ class Place:
 
     @property
     def element_type(self) -> str:
-        if self.half:
-            return "f16"
-        scalar = "i32" if self.buffer.dtype == "i32" else "f32"
+        scalar = "f16" if self.half else "i32" if self.buffer.dtype == "i32" else "f32"
         return f"vec4<{scalar}>" if self.form.vector else scalar
 
     @property
     def array_type(self) -> str:
+        if self.buffer.memory not in ("workgroup", "register"):
+            return f"array<{self.element_type}>"
         count = self.elements // 4 if self.form.vector else self.elements
         return f"array<{self.element_type}, {max(count, 1)}>"
 

@@ -58,14 +58,6 @@ class Ranges:
             return False if self.natural(-pred.index - 1) else None
         return None
 
-    def tighten(self, pred: Pred) -> Pred:
-        """The same, its number as large as divisibility allows: `4*q <= 93` is `4*q < 96`."""
-        step = reduce(gcd, (c for m, c in pred.index.terms if m), 0)
-        if pred.kind != "ge" or step < 2:
-            return pred
-        number = pred.index.constant
-        return Pred("ge", pred.index + (number // step * step + step - 1 - number))
-
     def _natural(self, index: Index, depth: int) -> bool:
         low = interval(index, self.intervals)[0]
         if low is not None and low >= 0:
@@ -98,6 +90,15 @@ class Ranges:
                     plain.add(atom.name)
         names = [n for n in plain - inside if n in self._bounds]
         return max(names, key=lambda n: self._bounds[n][2], default=None)
+
+
+def tighten(pred: Pred) -> Pred:
+    """The same, its number as large as divisibility allows: `4*q <= 93` is `4*q < 96`."""
+    step = reduce(gcd, (c for m, c in pred.index.terms if m), 0)
+    if pred.kind != "ge" or step < 2:
+        return pred
+    number = pred.index.constant
+    return Pred("ge", pred.index + (number // step * step + step - 1 - number))
 
 
 def _pieces(bound: Index, op: str) -> tuple[Index, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,13 +11,11 @@ from convdsl.backends.wgsl.lines import Block
 from convdsl.backends.wgsl.memory import LANE, LANES, Memory, Place
 from convdsl.backends.wgsl.value import Value
 from convdsl.backends.wgsl.values import Values
-from convdsl.backends.wgsl.vectors import whole
+from convdsl.backends.wgsl.vectors import as_branch, whole
 from convdsl.diagnostics import InternalError
-from convdsl.ir.expr import Binary, Const, Expr, Guard
+from convdsl.ir.expr import Access, Binary
 from convdsl.ir.index import Index, sym
 from convdsl.ir.loop import Accumulate, For, If, Let, Stmt, Store
-
-_IDENTITY: dict[Accumulate, float] = {"+": 0.0, "*": 1.0, "max": -math.inf, "min": math.inf}
 
 
 class Statements:
@@ -144,10 +141,9 @@ class Statements:
     # -- stores -----------------------------------------------------------------------------------
     def _store(self, stmt: Store) -> None:
         value = stmt.value
-        if isinstance(value, Guard) and _is_identity(value.otherwise, stmt.accumulate):
-            # Adding nothing is not adding.
-            inner = Store(stmt.access, value.value, stmt.accumulate)
-            self.branch(If(value.conditions, (inner,)))
+        branch = as_branch(stmt)
+        if branch is not None:
+            self.branch(branch)
             return
         if self.values.lane is not None:
             self._store_vector(stmt)
@@ -155,11 +151,11 @@ class Statements:
         place = self.memory.place(stmt.access)
         product = _product(place, stmt)
         if product is not None:
-            target = self.memory.element(stmt.access)
+            target = self._target(stmt.access)
             self._line(f"{target} = {self.values.fma(product, target, 1)};")
             return
         result = self.values.value(value)
-        self._assign(place, self.memory.element(stmt.access), result, stmt.accumulate)
+        self._assign(place, self._target(stmt.access), result, stmt.accumulate)
 
     def _store_vector(self, stmt: Store) -> None:
         place = self.memory.place(stmt.access)
@@ -180,8 +176,15 @@ class Statements:
         for n in range(4):
             part = result if result.width == 1 else Value(f"{result.text}.{LANES[n]}", result.dtype)
             with self.env.bind(lane, n):
-                self._assign(place, self.memory.element(stmt.access), part, stmt.accumulate)
+                self._assign(place, self._target(stmt.access), part, stmt.accumulate)
         self.values.lane = lane
+
+    def _target(self, access: Access) -> str:
+        """One element, to be assigned: never a part of a vec4 that other threads write too."""
+        place = self.memory.place(access)
+        if place.form.vector and place.buffer.memory != "register":
+            raise InternalError(f"a part of a vec4 of {access.tensor} would be stored")
+        return self.memory.element(access)
 
     def _assign(
         self, place: Place, target: str, value: Value, accumulate: Accumulate | None, width: int = 1
@@ -200,14 +203,16 @@ class Statements:
         self, place: Place, target: str, value: Value, accumulate: Accumulate | None, width: int
     ) -> str:
         """What is stored in an f16 buffer: the result in f32, rounded once."""
-        old = f"f32({target})" if place.half else target
+        old = (
+            target if not place.half else f"vec4<f32>({target})" if width == 4 else f"f32({target})"
+        )
         text = value.splat() if width == 4 else value.text
         if accumulate in ("+", "*"):
-            text = f"{old} {accumulate} {value.within(2) if width == 1 else text}"
+            text = f"{old} {accumulate} {value.within(2) if value.width == width else text}"
         elif accumulate is not None:
             text = f"{accumulate}({old}, {text})"
         text = f"{self.values.round_half(width)}({text})"
-        return f"f16({text})" if place.half else text
+        return f"{place.element_type}({text})" if place.half else text
 
     def _line(self, text: str) -> None:
         self.values.block.line(text)
@@ -219,9 +224,3 @@ def _product(place: Place, stmt: Store) -> Binary | None:
     if stmt.accumulate != "+" or not isinstance(value, Binary) or value.op != "*":
         return None
     return value if value.dtype == place.buffer.dtype == "f32" else None
-
-
-def _is_identity(expr: Expr, accumulate: Accumulate | None) -> bool:
-    return (
-        accumulate is not None and isinstance(expr, Const) and expr.value == _IDENTITY[accumulate]
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from convdsl.backends.wgsl.vectors import storage_vectors
 from convdsl.diagnostics import InternalError
 from convdsl.ir.expr import free_names, loads
 from convdsl.ir.index import Index
@@ -13,10 +14,17 @@ from convdsl.ir.loop import For, If, Kernel, Let, LoopProgram, Stmt, Store, stat
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Names of the global buffers that a kernel reads (and does not write), and that it writes."""
+    """Names of the global buffers that a kernel reads (and does not write), and that it writes.
+
+    `vectors` are those of both that it reads and writes as vec4s.
+    """
 
     reads: frozenset[str]
     writes: frozenset[str]
+    vectors: frozenset[str]
+
+    def uses(self, name: str) -> bool:
+        return name in self.reads or name in self.writes
 
 
 def usage(kernel: Kernel, program: LoopProgram) -> Usage:
@@ -34,7 +42,8 @@ def usage(kernel: Kernel, program: LoopProgram) -> Usage:
     for name in sorted(writes - local):
         if memory.get(name) == "input":
             raise InternalError(f"kernel {kernel.name} writes the input {name}")
-    return Usage(frozenset(reads - local), frozenset(writes - local))
+    vectors = storage_vectors(kernel, program.buffers)
+    return Usage(frozenset(reads - local), frozenset(writes - local), vectors)
 
 
 def free_sizes(program: LoopProgram) -> frozenset[str]:

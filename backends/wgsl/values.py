@@ -132,7 +132,8 @@ class Values(Conditions):
             return Value(text, load.dtype)
         text = self._memory.vector(load.access) or ""
         if text:
-            return Value(text, load.dtype, 4)
+            half = self._memory.place(load.access).half
+            return Value(f"vec4<f32>({text})" if half else text, load.dtype, 4)
         return gather(self.lanes(load))
 
     def _scalar(self, scalar: Scalar, lanes: bool) -> Value:

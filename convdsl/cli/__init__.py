@@ -60,11 +60,12 @@ def reported(work: Callable[[], int]) -> int:
 def _command(args: Sequence[str]) -> int:
     from convdsl.cli.app import app
 
+    streams = sys.stdout, sys.stderr
     try:
         code = app.main(args=list(args), prog_name="convdsl", standalone_mode=False)
     except SystemExit as stop:
-        # Click's answer to a closed pipe, and the end of a shell completion.
-        if isinstance(stop.__context__, OSError):
+        if sys.stdout is not streams[0]:  # click's answer to a closed pipe: it wraps the streams
+            sys.stdout, sys.stderr = streams
             raise BrokenPipeError from None
         code = stop.code
     return code if isinstance(code, int) else 0

@@ -21,14 +21,16 @@ def command(files: tuple[str, ...], check: bool, to_stdout: bool) -> int:
     if check and to_stdout:
         raise click.UsageError("--check and --stdout exclude each other.")
     from convdsl.diagnostics import CdslError
+    from convdsl.syntax.parser import read_source
+    from convdsl.syntax.printer import format_text
 
     failed = changed = False
     for name in files:
         try:
-            before, after = _formatted(name)
+            after = format_text(read_source(name), name)
             if to_stdout:
                 out(after, newline=False)
-            elif before != after.encode():
+            elif Path(name).read_bytes() != after.encode():
                 changed = True
                 if check:
                     out(f"would change {name}")
@@ -41,12 +43,3 @@ def command(files: tuple[str, ...], check: bool, to_stdout: bool) -> int:
             failed = True
             diagnostic(str(error))
     return int(failed or (check and changed))
-
-
-def _formatted(name: str) -> tuple[bytes, str]:
-    """The bytes of a file, and its canonical text."""
-    from convdsl.syntax.parser import read_source
-    from convdsl.syntax.printer import format_text
-
-    text = read_source(name)
-    return Path(name).read_bytes(), format_text(text, name)

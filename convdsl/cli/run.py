@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     multiple=True,
     help="Inputs to fill with random numbers; their sizes come from other inputs or -D.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(0), default=0, help="Of the random numbers."
+)
 @click.option(
     "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the result as .npy."
 )

@@ -65,7 +65,7 @@ def contraction_of(piece: Piece, related: bool = False) -> Contraction | None:
         return None
     first, second = pair
     in_first, in_second = (free_names(f) & (reduced | free) for f in pair)
-    if not (in_first & in_second & reduced):
+    if not related and not (in_first & in_second & reduced):
         return None
     fastest = _fastest(piece)
     if fastest in in_first and fastest not in in_second:

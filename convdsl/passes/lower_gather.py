@@ -17,11 +17,16 @@ from convdsl.passes.reduce_loops import ThreadCode
 THREADS = 256
 
 
-def lower_gather(name: str, piece: Piece, threads: int = THREADS) -> Kernel:
-    """The kernel for one piece; its grid is the space of the piece's variables."""
+def lower_gather(
+    name: str, piece: Piece, threads: int = THREADS, taken: frozenset[str] = frozenset()
+) -> Kernel:
+    """The kernel for one piece; its grid is the space of the piece's variables.
+
+    `taken` are the names of the program around it, which no register may have.
+    """
     piece = gather_piece(piece)
     bound = {v.name for e in walk(piece.value) if isinstance(e, Reduce) for v in e.vars}
-    names = Names({v.name for v in piece.vars} | bound)
+    names = Names({v.name for v in piece.vars} | bound | taken)
     outer, merged = _merge(piece.vars, threads)
     total = product(v.extent for v in merged)
     count = total.as_int()
@@ -41,22 +46,16 @@ def lower_gather(name: str, piece: Piece, threads: int = THREADS) -> Kernel:
     if count is None or count % threads:
         inside = (If((ge(total - 1 - sym(flat)),), inside),)
     inside = (Let(flat, sym(tile.name) * threads + sym(lane.name), inside),)
+    grid: list[tuple[Var, Level]] = []
     for var in reversed(outer):
+        at = var.name if var.low == 0 else names.fresh(f"{var.name}_at")
+        grid.insert(0, (Var(at, const(0), var.extent), "grid"))
         if var.low != 0:
-            inside = _shifted(var, inside)
-    loops: list[tuple[Var, Level]] = [(Var(_at(v), const(0), v.extent), "grid") for v in outer]
-    loops += [(tile, "grid"), (lane, "thread")]
+            inside = (Let(var.name, sym(at) + var.low, inside),)
+    loops = [*grid, (tile, "grid"), (lane, "thread")]
     return Kernel(
         name, tuple(code.locals), nest(loops, inside), f"{piece.origin}: one thread an element"
     )
-
-
-def _at(var: Var) -> str:
-    return var.name if var.low == 0 else f"{var.name}_at"
-
-
-def _shifted(var: Var, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    return (Let(var.name, sym(_at(var)) + var.low, body),)
 
 
 def _merge(variables: tuple[Var, ...], threads: int) -> tuple[tuple[Var, ...], tuple[Var, ...]]:

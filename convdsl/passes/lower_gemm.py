@@ -48,17 +48,19 @@ def _zero(_: Callable[[Buffer], Access]) -> Expr:
     return Const(0.0, "f32")
 
 
-def lower_gemm(name: str, gemm: Contraction, tiles: Tiles) -> Kernel:
-    """The kernel of one contraction with the given tiles."""
-    return _Builder(gemm, tiles).kernel(name)
+def lower_gemm(
+    name: str, gemm: Contraction, tiles: Tiles, taken: frozenset[str] = frozenset()
+) -> Kernel:
+    """The kernel of one contraction with the given tiles; `taken` as for `lower_gather`."""
+    return _Builder(gemm, tiles, taken).kernel(name)
 
 
 class _Builder:
-    def __init__(self, gemm: Contraction, tiles: Tiles) -> None:
+    def __init__(self, gemm: Contraction, tiles: Tiles, taken: frozenset[str]) -> None:
         self.gemm = gemm
         self.tiles = tiles
         bound = {v.name for e in walk(gemm.piece.value) if isinstance(e, Reduce) for v in e.vars}
-        self.names = names = Names({v.name for v in gemm.piece.vars} | bound)
+        self.names = names = Names({v.name for v in gemm.piece.vars} | bound | taken)
         self.tile_k, self.taps = _split_k(gemm.reduction)
         self.row_tile, self.column_tile = names.fresh("m_tile"), names.fresh("n_tile")
         rows, columns = tiles.m // tiles.rows, tiles.n // tiles.columns
@@ -230,7 +232,7 @@ class _Builder:
             [(Var(i, const(0), const(tiles.rows // VECTOR)), "unroll"),
              (Var(iv, const(0), const(VECTOR)), "unroll"),
              (Var(j, const(0), const(tiles.columns // VECTOR)), "unroll"),
-             (Var(jv, const(0), const(VECTOR)), "unroll")],
+             (Var(jv, const(0), const(VECTOR)), "vector")],
             body,
         )  # fmt: skip
 

@@ -27,13 +27,16 @@ def lower_wgsl(
     system: System, choices: dict[str, Choice], limits: WorkgroupLimits
 ) -> tuple[LoopProgram, dict[str, str]]:
     """The loop program, and the tiles of each kernel that has any."""
-    names = Names(t.name for t in system.tensors)
+    taken = frozenset(
+        {t.name for t in system.tensors} | {*system.sizes, *(n for n, _ in system.definitions)}
+    )
+    names = Names(taken)
     kernels: list[Kernel] = []
     tiles: dict[str, str] = {}
     for equation in system.equations:
         choice = choices.get(equation.tensor)
         for piece in equation.pieces:
-            kernel, tile = _piece(names, piece, choice, limits)
+            kernel, tile = _piece(names, taken, piece, choice, limits)
             kernels.append(kernel)
             if tile:
                 tiles[kernel.name] = tile
@@ -43,17 +46,23 @@ def lower_wgsl(
 
 
 def _piece(
-    names: Names, piece: Piece, choice: Choice | None, limits: WorkgroupLimits
+    names: Names,
+    taken: frozenset[str],
+    piece: Piece,
+    choice: Choice | None,
+    limits: WorkgroupLimits,
 ) -> tuple[Kernel, str]:
-    name = names.fresh(f"{piece.access.tensor}_{piece.origin}")
     tiled = piece.origin == "columns" or (choice is not None and choice.algorithm == "phases")
     contraction = contraction_of(piece) if tiled else None
+    name = names.fresh(f"{piece.access.tensor}_{_kind(piece, contraction is not None)}")
     if contraction is None:
-        return lower_gather(name, piece, min(256, limits.threads)), ""
+        return lower_gather(name, piece, min(256, limits.threads), taken), ""
     tiles = choose_tiles(contraction, limits.threads, limits.bytes)
-    import os
-    if os.environ.get('OLD') or not contraction.m or not contraction.n:
-        return lower_gemm(name, contraction, tiles), str(tiles)
-    from convdsl.schedule.default import gemm_schedule
-    from convdsl.schedule.lower import lower_nest
-    return lower_nest(name, gemm_schedule(contraction, tiles)), str(tiles)
+    return lower_gemm(name, contraction, tiles, taken), str(tiles)
+
+
+def _kind(piece: Piece, tiled: bool) -> str:
+    """What a kernel makes, for its name."""
+    if piece.origin == "definition":
+        return "product" if tiled else "elements"
+    return piece.origin

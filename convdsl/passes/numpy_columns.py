@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from convdsl.ir.equation import Equation, Piece, Tensor
-from convdsl.ir.expr import Access, Binary, Const, Load, Reduce, Var, free_names
+from convdsl.ir.expr import Access, Binary, Const, Expr, Load, Reduce, Var, free_names
 from convdsl.ir.index import Index, ceildiv, const, floordiv, maximum, minimum, product, sym
 from convdsl.ir.loop import For, Let, Level, Stmt, Store, nest
 from convdsl.passes.contraction import Contraction
@@ -55,7 +55,7 @@ def columns_of(contraction: Contraction) -> Columns | None:
         return None
     tied = [v for v in reduction.vars if v.name in related]
     depth = tuple(v for v in reduction.vars if v.name not in related)
-    if not depth or any((v.name in in_a) == (v.name in in_b) for v in tied):
+    if any((v.name in in_a) == (v.name in in_b) for v in tied):
         return None
     if not all(v.name in in_a and v.name in in_b for v in depth):
         return None
@@ -140,17 +140,18 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
 
 
 def _product(columns: Columns, access: Access, order: list[Var]) -> tuple[Stmt, ...]:
-    """`col = 0; col += a * b` as a matrix product over the depth."""
+    """`col = 0; col += a * b` as a matrix product over the depth; without depth an outer product."""
     contraction = columns.contraction
     in_x = {v.name for v in columns.outer + columns.data}
     levels: list[tuple[Var, Level]] = [(v, "gemm.m" if v.name in in_x else "gemm.n") for v in order]
     a, b = contraction.a.value, contraction.b.value
     if not any(n in free_names(a) for n in in_x):
         a, b = b, a
+    plain: list[tuple[Var, Level]] = [(v, "slice") for v in order]
+    if not columns.depth:
+        return nest(plain, (Store(access, Binary("*", a, b)),))
     levels += [(v, "gemm.k") for v in columns.depth]
-    zero: list[tuple[Var, Level]] = [(v, "slice") for v in order]
-    dtype = contraction.reduction.dtype
-    clear = nest(zero, (Store(access, Const(0, dtype)),))
+    clear = nest(plain, (Store(access, Const(0, contraction.reduction.dtype)),))
     return clear + nest(levels, (Store(access, Binary("*", a, b), "+"),))
 
 
@@ -177,7 +178,9 @@ def column_equations(
     index, dims = tuple(sym(v.name) for v in own), tuple(v.high for v in own)
     tensor = Tensor(names.fresh("columns"), reduction.dtype, tuple((d,) for d in dims), "let")
     access = Access(tensor.name, index, dims)
-    inner = replace(reduction, vars=columns.depth, constraints=())
+    inner: Expr = reduction.body
+    if columns.depth:
+        inner = replace(reduction, vars=columns.depth, constraints=())
     equation = Equation(tensor.name, (Piece(own, (), access, inner, origin="columns"),))
     tied = tuple(v for v in reduction.vars if v not in columns.depth)
     outer = replace(reduction, vars=tied, body=Load(access, reduction.dtype))

@@ -53,14 +53,12 @@ def phase_piece(piece: Piece, data_first: Sequence[str]) -> tuple[Piece, ...] | 
         return None
     names = Names({v.name for v in piece.vars} | {v.name for v in reduction.vars})
     dense, holes = piece, []
-    for pred in [p for p in reduction.constraints if p.kind == "eq"]:
-        current = the_reduction(dense.value)
-        assert current is not None
-        index = next(p.index for p in current.constraints if p == pred)
-        way = _best_way(dense, current, index, data_first)
+    while (found := _next_equation(dense)) is not None:
+        current, pred = found  # solving one changes those that are left
+        way = _best_way(dense, current, pred.index, data_first)
         if way is None:
             return None
-        form = linear(index, [v.name for v in dense.vars + current.vars])
+        form = linear(pred.index, [v.name for v in dense.vars + current.vars])
         assert form is not None
         if way.unit is not None:
             dense = _eliminate(dense, current, pred, form, way.unit)
@@ -69,6 +67,15 @@ def phase_piece(piece: Piece, data_first: Sequence[str]) -> tuple[Piece, ...] | 
             dense, more = _split(dense, current, pred, way.split, names)
             holes += more
     return (_simplify(dense), *(_simplify(h) for h in holes))
+
+
+def _next_equation(piece: Piece) -> tuple[Reduce, Pred] | None:
+    """The reduction with its first equation that is still to be solved."""
+    reduction = the_reduction(piece.value)
+    if reduction is None:
+        return None
+    left = [p for p in reduction.constraints if p.kind == "eq"]
+    return (reduction, left[0]) if left else None
 
 
 def the_reduction(value: Expr) -> Reduce | None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from convdsl.ir.equation import Equation, Piece, System
-from convdsl.ir.expr import free_names
-from convdsl.ir.index import Index, product
+from convdsl.ir.expr import free_names, loads
+from convdsl.ir.index import product
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.numpy_columns import Columns, columns_of
 from convdsl.passes.phases import phase_piece, the_reduction
@@ -23,7 +23,7 @@ Algorithm = Literal["gather", "phases", "columns", "toom"]
 GPU_DEPTH = 24  # terms a result below which staging in workgroup memory does not pay
 GPU_SIDE = 12  # rows or columns below which a tile is mostly empty
 CPU_WIDTH = 32  # output channels below which one product for all taps beats one for each
-CPU_DEPTH = 4  # channels below which a matrix product is slower than multiply-adds on slices
+CPU_DEPTH = 4  # terms below which a matrix product is slower than multiply-adds on slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ def _numpy(equation: Equation, wanted: Algorithm | None) -> Choice:
         return Choice("gather", "elementwise")
     contraction = contraction_of(piece, related=True)
     if contraction is None:
-        return Choice("gather", "not a sum of products of two operands: slices over the taps")
+        return Choice("gather", f"{_why_no_product(piece)}: slices over the taps")
     columns = columns_of(contraction)
     if wanted in ("gather", "phases") or (wanted == "columns" and columns is not None):
         return Choice(wanted, "asked for")
     depth = product(v.extent for v in contraction.reduction.vars if v.name in _shared(contraction))
     known = depth.as_int()
     if known is not None and known < CPU_DEPTH:
-        return Choice("gather", f"{known} channels a product are few: multiply-adds on slices")
-    shown = "channels" if known is None else f"{known} channels"
+        return Choice("gather", f"{_terms(known)} a product are few: multiply-adds on slices")
+    shown = "any number of terms" if known is None else _terms(known)
     if columns is not None and _scatters(contraction, columns):
         reason = f"{shown} a product: one matrix product, then overlapping blocks are added"
         return Choice("columns", reason)
@@ -100,15 +100,15 @@ def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | Non
     if wanted == "gather":
         return Choice("gather", "asked for")
     gemm = gemm_of(piece, data_first)
+    if wanted == "phases" and phase_piece(piece, data_first) is not None:
+        return Choice("phases", "asked for")
     if gemm is None:
-        return Choice("gather", "not a sum of products of two operands")
+        return Choice("gather", f"{_why_no_product(piece)}: every thread adds up its own terms")
     if wanted == "columns":
         plain = contraction_of(piece, related=True)
         if plain is not None and columns_of(plain) is not None:
             return Choice("columns", "asked for")
     batch, m, n, k = gemm.extents
-    if wanted == "phases":
-        return Choice("phases", "asked for")
     for what, extent, least in (
         ("terms a result", k, GPU_DEPTH),
         ("rows", m, GPU_SIDE),
@@ -117,14 +117,25 @@ def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | Non
         known = extent.as_int()
         if known is not None and known < least:
             return Choice("gather", f"{known} {what} are too few for a tiled product")
-    shape = " x ".join(_shown(e) for e in (m, n, k))
-    times = "" if batch == 1 else f"{_shown(batch)} times "
+    if any(e.as_int() is None for e in (batch, m, n, k)):
+        return Choice("phases", "an implicit matrix product, of any size")
+    shape = " x ".join(str(e) for e in (m, n, k))
+    times = "" if batch == 1 else f"{batch} times "
     return Choice("phases", f"an implicit matrix product, {times}{shape} (rows x columns x terms)")
 
 
-def _shown(extent: Index) -> str:
-    known = extent.as_int()
-    return str(known) if known is not None else f"({extent})"
+def _terms(count: int) -> str:
+    return "1 term" if count == 1 else f"{count} terms"
+
+
+def _why_no_product(piece: Piece) -> str:
+    """Why an equation is no matrix product, in the user's words."""
+    reduction = the_reduction(piece.value)
+    if reduction is None or reduction.op != "sum":
+        return "not one sum"
+    if contraction_of(piece, related=True) is None and len(loads(reduction.body)) == 2:
+        return "no index is summed in both operands alone"
+    return "not a sum of products of two operands"
 
 
 def gemm_of(piece: Piece, data_first: Sequence[str]) -> Contraction | None:

@@ -35,7 +35,9 @@ def simplify_piece(piece: Piece) -> Piece:
 def simplify_value(value: Expr) -> Expr:
     """Drop reduced variables of extent one, dims of extent one, `+ 0` and `* 1`."""
     if isinstance(value, Reduce):
-        units = {v.name: v.low for v in value.vars if v.extent == 1}
+        # One that stands in an equation stays: it says how that equation can be solved.
+        tied = {n for p in value.constraints for n in p.index.free}
+        units = {v.name: v.low for v in value.vars if v.extent == 1 and v.name not in tied}
         if units:
             kept = tuple(v for v in value.vars if v.name not in units)
             mapped = map_index(replace(value, vars=kept), lambda i: i.substitute(units))

@@ -67,7 +67,11 @@ def _check_system(
 
 
 def _check_program(
-    name: str, program: LoopProgram, arrays: Mapping[str, Array], sizes: Mapping[str, int], want: Array
+    name: str,
+    program: LoopProgram,
+    arrays: Mapping[str, Array],
+    sizes: Mapping[str, int],
+    want: Array,
 ) -> None:
     text = print_program(program)
     again = read_program(text)

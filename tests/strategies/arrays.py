@@ -40,7 +40,7 @@ def laid_out(array: Array, layout: str) -> Array:
                 out = room[(slice(None, None, 2),) * array.ndim]
                 out[...] = array
             case "transposed":
-                order = tuple(range(1, array.ndim)) + (0,)
+                order = (*tuple(range(1, array.ndim)), 0)
                 back = tuple(np.argsort(order))
                 out = np.ascontiguousarray(array.transpose(order)).transpose(back)
             case "broadcast":

@@ -53,7 +53,7 @@ class Drawn:
     @property
     def sizes(self) -> list[str]:
         """The names that the shapes of the inputs give numbers to."""
-        return [n for n in self.calls[0] if n not in self.params]
+        return [n for n in self.calls[0] if n[0].isupper()]
 
     def shapes(self, call: int) -> dict[str, tuple[int, ...]]:
         """The shapes of the inputs that are given."""

@@ -129,10 +129,16 @@ def test_closed_stdout(folder: Path) -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_with_few_letters(folder: Path, encoding: str) -> None:
     (folder / "\N{GREEK SMALL LETTER ALPHA}.cdsl").write_text("op", "utf-8")
-    env = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-    done = process("check", "\N{GREEK SMALL LETTER ALPHA}.cdsl", cwd=folder, env=env)
+    env = os.environ | {"PYTHONIOENCODING": f"{encoding}:strict"}
+    name = "\N{GREEK SMALL LETTER ALPHA}.cdsl"
+    done = process("check", name, "fir.cdsl", cwd=folder, env=env)
     assert done.returncode == 1
-    assert "\\u03b1.cdsl:1:" in done.stderr
+    assert ".cdsl:1:3" in done.stderr
+    assert "internal" not in done.stderr
+    (folder / name).write_text(FIR, "utf-8")
+    done = process("check", name, cwd=folder, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(".cdsl: fir is right\n")
 
 
 # -- hostile texts ------------------------------------------------------------------------------

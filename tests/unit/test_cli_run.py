@@ -43,6 +43,17 @@ def test_files(cli: Cli, tmp_path: Path) -> None:
     assert y.dtype == np.float32
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+@pytest.mark.usefixtures("data")
+def test_output_to_a_device_file(cli: Cli) -> None:
+    """It is written to, not replaced by a file."""
+    assert cli(*FILES, "--output", "/dev/null").code == 0
+    full = cli(*FILES, "--output", "/dev/full")
+    assert (full.code, full.out) == (1, "")
+    assert full.err == "error[E0360]: cannot write `/dev/full`: No space left on device\n"
+    assert Path("/dev/null").is_char_device()
+
+
 @pytest.mark.gpu
 @pytest.mark.usefixtures("data")
 def test_files_on_a_device(cli: Cli, tmp_path: Path) -> None:
@@ -225,7 +236,7 @@ def test_files_that_are_refused(tmp_path: Path, content: bytes, said: str) -> No
     ],
     ids=str,
 )  # fmt: skip
-def test_files_that_are_read(tmp_path: Path, array: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_files_that_are_read(tmp_path: Path, array: np.ndarray) -> None:
     np.save(tmp_path / "a.npy", array)
     read = read_npy(tmp_path / "a.npy")
     assert (read.dtype, read.shape) == (array.dtype, array.shape)

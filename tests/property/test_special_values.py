@@ -1,0 +1,78 @@
+"""NaN and infinities on NumPy stand exactly where the definition has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import convdsl
+from tests.property.three_way import ALGORITHMS, Array, compiled, same
+from tests.strategies.arrays import arrays
+from tests.strategies.programs import Drawn, programs
+from tests.strategies.shipped import PROGRAMS, Call, calls, inputs_of
+
+NAN, INF = float("nan"), float("inf")
+specials = st.sampled_from([NAN, INF, -INF])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    ("x", "w", "stride", "want"),
+    [
+        ([0, 0, 0], [INF, 0], 1, [NAN, NAN, NAN, 0]),  # F56: only products of the definition count
+        ([0, 0], [INF, 1], 2, [NAN, 0, NAN, 0]),  # F56
+        ([INF, 1], [1, 0], 2, [INF, NAN, 1, 0]),  # F58
+        ([1, 2], [NAN, 1], 2, [NAN, 1, NAN, 2]),  # F61
+    ],
+)
+def test_reported_cases(
+    algorithm: str | None, x: list[float], w: list[float], stride: int, want: list[float]
+) -> None:
+    for channels in (1, 8):  # few and many: other plans, the same numbers
+        data = np.zeros((1, channels, len(x)), np.float32)
+        taps = np.zeros((channels, channels, len(w)), np.float32)
+        data[0, 0], taps[0, 0] = x, w
+        kernel = compiled(PROGRAMS["conv_transpose1d"], "numpy", algorithm, {"stride": stride})
+        got = kernel(data, taps)
+        same(got[:, 0], np.array([want]), kernel.source)
+
+
+def _spoilt(data: st.DataObject, inputs: dict[str, Array]) -> dict[str, Array]:
+    """Copies with special values at one or two drawn places of each float input."""
+    out: dict[str, Array] = {}
+    for name, array in inputs.items():
+        out[name] = array
+        if array.dtype.kind == "f" and array.size:
+            own: Any = np.array(array)
+            for _ in range(data.draw(st.integers(0, 2))):
+                own.reshape(-1)[data.draw(st.integers(0, array.size - 1))] = data.draw(specials)
+            out[name] = own
+    return out
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@given(calls(), st.data())
+def test_shipped_operators(algorithm: str | None, call: Call, data: st.DataObject) -> None:
+    tree = PROGRAMS[call.name]
+    inputs = _spoilt(data, data.draw(inputs_of(call)))
+    kernel = compiled(tree, "numpy", algorithm, call.params)
+    got = kernel(**inputs)
+    note(kernel.source)
+    same(got, convdsl.evaluate(tree, inputs, call.params), f"by {kernel.plan.algorithm}")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@given(programs(calls=1), st.booleans(), st.data())
+def test_drawn_programs(
+    algorithm: str | None, drawn: Drawn, dynamic: bool, data: st.DataObject
+) -> None:
+    inputs = _spoilt(data, data.draw(arrays(drawn, 0)))
+    symbols = drawn.sizes if dynamic else ()
+    kernel = compiled(drawn.tree, "numpy", algorithm, drawn.params, symbols)
+    got = kernel(**inputs)
+    note(kernel.source)
+    same(got, convdsl.evaluate(drawn.tree, inputs, drawn.params), kernel.source)
