@@ -17,6 +17,7 @@ import numpy.typing as npt
 from convdsl.ir.equation import System, Tensor
 from convdsl.passes.pipeline import Trace
 from convdsl.passes.plan import Algorithm
+from convdsl.schedule.schedule import Schedule
 
 Array = npt.NDArray[Any]
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {
@@ -35,6 +36,7 @@ class Request:
     accuracy: str = "standard"
     limits: str = "webgpu"
     algorithm: Algorithm | None = None
+    schedule: Schedule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Executable(ABC):
     plan: Plan
     source: str
     trace: Trace
+    schedule: str | None = None
 
     @abstractmethod
     def files(self) -> dict[str, str]:
@@ -104,7 +107,6 @@ class Executable(ABC):
     def prepare(self, name: str, array: Array) -> Any:
         """A bound constant in the form that `run` of every variant of the kernel takes it."""
         return array
-
 
     def usable(self, prepared: Mapping[str, Any]) -> bool:
         """Whether what `prepare` made is still there (a device may have been lost since)."""

@@ -34,7 +34,9 @@ class WgslBackend(Backend):
             limits.max_invocations_per_workgroup, limits.max_workgroup_storage_bytes
         )
         trace = Trace()
-        lowered = lower_to_wgsl(request.system, request.algorithm, workgroup, trace)
+        lowered = lower_to_wgsl(
+            request.system, request.algorithm, request.schedule, workgroup, trace
+        )
         shapes = {t.name: t.shape for t in request.system.tensors if t.role != "let"}
         module = emit_module(lowered.program, limits, shapes)
         trace.steps["wgsl"] = module.text
@@ -63,6 +65,7 @@ class WgslExecutable(Executable):
         self.module = module
         self.source = module.text
         self.trace = trace
+        self.schedule = None if lowered.schedule is None else str(lowered.schedule)
         self.plan = plan_of(lowered, definition, dispatches=len(module.kernels))
         self._runner: Runner | None = None
         self._lock = Lock()

@@ -17,7 +17,6 @@ from convdsl.ir.expr import Access, Binary, Const, Expr, Load, Reduce, Var, free
 from convdsl.ir.index import Index, ceildiv, const, floordiv, maximum, minimum, product, sym
 from convdsl.ir.loop import For, Let, Level, Stmt, Store, nest
 from convdsl.passes.contraction import Contraction
-from convdsl.passes.names import Names
 from convdsl.passes.numpy_accumulate import at_points, host_loops
 from convdsl.passes.numpy_place import LONG_PHASES, Context, Place, blocked_place, fill_blocked
 from convdsl.passes.phases import replace_reduction
@@ -169,14 +168,12 @@ def _block(context: Context, axis: Var | None, every: tuple[Var, ...]) -> tuple[
     return block, Var(context.names.fresh("cut"), const(0), axis.high)
 
 
-def column_equations(
-    names: Names, piece: Piece, columns: Columns
-) -> tuple[Tensor, Equation, Piece]:
+def column_equations(name: str, piece: Piece, columns: Columns) -> tuple[Tensor, Equation, Piece]:
     """The same as equations: the column tensor, its product, and the piece that sums it up."""
     reduction = columns.relation
     own = (*columns.batch, *columns.outer, *columns.data, *columns.inner, *columns.taps)
     index, dims = tuple(sym(v.name) for v in own), tuple(v.high for v in own)
-    tensor = Tensor(names.fresh("columns"), reduction.dtype, tuple((d,) for d in dims), "let")
+    tensor = Tensor(name, reduction.dtype, tuple((d,) for d in dims), "let")
     access = Access(tensor.name, index, dims)
     inner: Expr = reduction.body
     if columns.depth:

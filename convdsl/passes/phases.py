@@ -42,8 +42,34 @@ class _Way:
     visits: Index
 
 
-def phase_piece(piece: Piece, data_first: Sequence[str]) -> tuple[Piece, ...] | None:
-    """The dense piece and its holes, or None where some equation has no such form.
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The relation with `name` was solved for it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Phased:
+    """The relation between `output` and `tap` was split: new names for block, phase and tap block."""
+
+    output: str
+    tap: str
+    block: str
+    phase: str
+    taps: str
+
+
+@dataclass(frozen=True, slots=True)
+class DenseForm:
+    """The dense piece first, then its holes; `ways` says how each equation was treated."""
+
+    pieces: tuple[Piece, ...]
+    ways: tuple[Solved | Phased, ...]
+
+
+def dense_form(piece: Piece, data_first: Sequence[str]) -> DenseForm | None:
+    """All relations of a piece made dense, or None where some equation has no such form.
 
     `data_first` lists tensors in the order of the op's signature: with unknown sizes, the variable of
     the earlier tensor is taken to be the long one.
@@ -52,30 +78,75 @@ def phase_piece(piece: Piece, data_first: Sequence[str]) -> tuple[Piece, ...] | 
     if reduction is None:
         return None
     names = Names({v.name for v in piece.vars} | {v.name for v in reduction.vars})
-    dense, holes = piece, []
-    while (found := _next_equation(dense)) is not None:
-        current, pred = found  # solving one changes those that are left
-        way = _best_way(dense, current, pred.index, data_first)
+    pieces: tuple[Piece, ...] = (piece,)
+    ways: list[Solved | Phased] = []
+    while (found := next_equation(pieces[0])) is not None:
+        way = _best_way(pieces[0], *found, data_first)
         if way is None:
             return None
-        form = linear(pred.index, [v.name for v in dense.vars + current.vars])
-        assert form is not None
         if way.unit is not None:
-            dense = _eliminate(dense, current, pred, form, way.unit)
-        else:
-            assert way.split is not None
-            dense, more = _split(dense, current, pred, way.split, names)
-            holes += more
+            ways.append(Solved(way.unit))
+            pieces = (_eliminate(pieces[0], *found, way.unit), *pieces[1:])
+            continue
+        assert way.split is not None
+        fresh = (names.fresh("t"), names.fresh("r"), names.fresh("j"))
+        ways.append(Phased(way.split.output, way.split.tap, *fresh))
+        dense, holes = _split(pieces[0], *found, way.split, fresh)
+        pieces = (dense, *pieces[1:], *holes)
+    return DenseForm(tuple(_simplify(p) for p in pieces), tuple(ways))
+
+
+def solve_for(piece: Piece, name: str) -> Piece | None:
+    """The relation of a reduced variable solved for it; None where its coefficient is not 1 or -1."""
+    found = equation_with(piece, name)
+    if found is None:
+        return None
+    form = linear(found[1].index, [v.name for v in (*piece.vars, *found[0].vars)])
+    if form is None or abs(form.coefficients.get(name, 0)) != 1:
+        return None
+    return _simplify(_eliminate(piece, *found, name))
+
+
+def split_relation(
+    piece: Piece, output: str, tap: str, fresh: tuple[str, str, str]
+) -> tuple[Piece, ...] | None:
+    """The relation between `output` and `tap` split into phases: the dense piece and its holes."""
+    found = equation_with(piece, output, tap)
+    if found is None:
+        return None
+    reduction, pred = found
+    variables = {v.name: v for v in (*piece.vars, *reduction.vars)}
+    form = linear(pred.index, variables)
+    if form is None or len(form.coefficients) != 3:
+        return None
+    (data,) = set(form.coefficients) - {output, tap}
+    if data not in {v.name for v in reduction.vars}:
+        return None
+    split = split_phases(form, variables[output], variables[data], variables[tap])
+    if split is None:
+        return None
+    dense, holes = _split(piece, reduction, pred, split, fresh)
     return (_simplify(dense), *(_simplify(h) for h in holes))
 
 
-def _next_equation(piece: Piece) -> tuple[Reduce, Pred] | None:
-    """The reduction with its first equation that is still to be solved."""
+def equation_with(piece: Piece, *names: str) -> tuple[Reduce, Pred] | None:
+    """The reduction and its first equation that has all these variables."""
     reduction = the_reduction(piece.value)
     if reduction is None:
         return None
-    left = [p for p in reduction.constraints if p.kind == "eq"]
-    return (reduction, left[0]) if left else None
+    return next(
+        (
+            (reduction, p)
+            for p in reduction.constraints
+            if p.kind == "eq" and all(n in p.index.free for n in names)
+        ),
+        None,
+    )
+
+
+def next_equation(piece: Piece) -> tuple[Reduce, Pred] | None:
+    """The reduction with its first equation that is still to be solved."""
+    return equation_with(piece)
 
 
 def the_reduction(value: Expr) -> Reduce | None:
@@ -113,8 +184,9 @@ def empty_value(reduction: Reduce) -> Expr:
 
 
 def _best_way(
-    piece: Piece, reduction: Reduce, index: Index, data_first: Sequence[str]
+    piece: Piece, reduction: Reduce, pred: Pred, data_first: Sequence[str]
 ) -> _Way | None:
+    index = pred.index
     form = linear(index, [v.name for v in piece.vars + reduction.vars])
     if form is None:
         return None
@@ -185,7 +257,9 @@ def _with_vars(piece: Piece, gone: tuple[str, ...], more: tuple[Var, ...] = ()) 
     return replace(piece, value=replace_reduction(piece.value, change))
 
 
-def _eliminate(piece: Piece, reduction: Reduce, pred: Pred, form: Linear, name: str) -> Piece:
+def _eliminate(piece: Piece, reduction: Reduce, pred: Pred, name: str) -> Piece:
+    form = linear(pred.index, [v.name for v in (*piece.vars, *reduction.vars)])
+    assert form is not None
     value = solve_unit(form, name)
     var = next(v for v in reduction.vars if v.name == name)
     solved = _with_vars(_without(piece, pred, inside(var, sym(name))), (name,))
@@ -193,12 +267,12 @@ def _eliminate(piece: Piece, reduction: Reduce, pred: Pred, form: Linear, name: 
 
 
 def _split(
-    piece: Piece, reduction: Reduce, pred: Pred, split: PhaseSplit, names: Names
+    piece: Piece, reduction: Reduce, pred: Pred, split: PhaseSplit, fresh: tuple[str, str, str]
 ) -> tuple[Piece, list[Piece]]:
     out = next(v for v in piece.vars if v.name == split.output)
     data = next(v for v in reduction.vars if v.name == split.data)
     tap = next(v for v in reduction.vars if v.name == split.tap)
-    t, r, j = names.fresh("t"), names.fresh("r"), names.fresh("j")
+    t, r, j = fresh
     position = sym(t) * split.stride + sym(r) * split.tap_stride + split.offset
     values = {
         split.output: position,
@@ -223,7 +297,7 @@ def _split(
         )
         holes.append(replace(hole, guards=hole.guards + inside(out, position)))
     if split.gap > 1:
-        q, h = names.fresh("q"), names.fresh("h")
+        q, h = f"{t}_gap", f"{r}_gap"
         place = sym(q) * split.gap + modulo(sym(h) + split.offset, const(split.gap))
         between = (
             Var(q, const(0), ceildiv(out.high, split.gap)),

@@ -1,7 +1,7 @@
 """The passes of each target, in order. Every step is named, kept for printing, and verified.
 
 numpy:  definition -> normalise -> choose -> lower
-wgsl:   definition -> normalise -> choose -> rewrite -> lower
+wgsl:   definition -> normalise -> choose -> schedule -> rewrite -> lower
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from convdsl.passes.lower_numpy import lower_numpy
 from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import Algorithm, Choice, choose_numpy, choose_wgsl
-from convdsl.passes.rewrite import rewrite
+from convdsl.schedule.default import default_schedule
+from convdsl.schedule.schedule import Schedule
 
 
 @dataclass
@@ -61,6 +62,7 @@ class Lowered:
     system: System
     choices: Mapping[str, Choice]
     tiles: Mapping[str, str]
+    schedule: Schedule | None = None
 
 
 def lower_to_numpy(system: System, algorithm: Algorithm | None, trace: Trace) -> Lowered:
@@ -72,12 +74,20 @@ def lower_to_numpy(system: System, algorithm: Algorithm | None, trace: Trace) ->
 
 
 def lower_to_wgsl(
-    system: System, algorithm: Algorithm | None, limits: WorkgroupLimits, trace: Trace
+    system: System,
+    algorithm: Algorithm | None,
+    given: Schedule | None,
+    limits: WorkgroupLimits,
+    trace: Trace,
 ) -> Lowered:
     trace.system("definition", system)
     system = trace.system("normalise", normalise(system))
     choices = choose_wgsl(system, algorithm)
-    system = trace.system("rewrite", rewrite(system, choices))
-    trace.covers = prove_covers(system)
-    program, tiles = lower_wgsl(system, choices, limits)
-    return Lowered(trace.program("lower", program), system, choices, tiles)
+    schedule, tiles = default_schedule(system, choices, limits.threads, limits.bytes, given)
+    trace.steps["schedule"] = str(schedule)
+    state = schedule.replay(system)
+    trace.system("rewrite", state.system)
+    trace.covers = prove_covers(state.system)
+    program = trace.program("lower", lower_wgsl(state, limits))
+    shown = {name: str(t) for name, t in tiles.items()}
+    return Lowered(program, state.system, choices, shown, schedule)

@@ -15,7 +15,7 @@ from convdsl.ir.expr import free_names, loads
 from convdsl.ir.index import product
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.numpy_columns import Columns, columns_of
-from convdsl.passes.phases import phase_piece, the_reduction
+from convdsl.passes.phases import dense_form, the_reduction
 from convdsl.passes.relation import linear
 
 Algorithm = Literal["gather", "phases", "columns", "toom"]
@@ -100,7 +100,7 @@ def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | Non
     if wanted == "gather":
         return Choice("gather", "asked for")
     gemm = gemm_of(piece, data_first)
-    if wanted == "phases" and phase_piece(piece, data_first) is not None:
+    if wanted == "phases" and dense_form(piece, data_first) is not None:
         return Choice("phases", "asked for")
     if gemm is None:
         return Choice("gather", f"{_why_no_product(piece)}: every thread adds up its own terms")
@@ -140,5 +140,5 @@ def _why_no_product(piece: Piece) -> str:
 
 def gemm_of(piece: Piece, data_first: Sequence[str]) -> Contraction | None:
     """The dense piece of the phase form as a matrix product, or None."""
-    pieces = phase_piece(piece, data_first)
-    return contraction_of(pieces[0]) if pieces is not None else None
+    form = dense_form(piece, data_first)
+    return contraction_of(form.pieces[0]) if form is not None else None

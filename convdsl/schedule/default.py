@@ -1,0 +1,171 @@
+"""The schedule that is used when there is none: the chosen plan, written in the verbs of users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from convdsl.ir.equation import System
+from convdsl.passes.contraction import Contraction, contraction_of
+from convdsl.passes.names import Names
+from convdsl.passes.phases import Phased, Solved, dense_form, equation_with
+from convdsl.passes.plan import Choice
+from convdsl.passes.reduce_loops import FLUSH
+from convdsl.passes.tiles import Tiles, choose_tiles
+from convdsl.schedule.nest import operands
+from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.state import State, start
+from convdsl.schedule.step import Step
+from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.fuse import Fuse
+from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.partial import Partial
+from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.solve import Solve
+from convdsl.schedule.verbs.split import Split
+from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.unroll import Unroll
+from convdsl.schedule.verbs.vectorize import Vectorize
+
+LANES = 4
+
+
+def default_schedule(
+    system: System,
+    choices: Mapping[str, Choice],
+    threads: int,
+    workgroup_bytes: int,
+    given: Schedule | None = None,
+) -> tuple[Schedule, dict[str, Tiles]]:
+    """The schedule for the chosen algorithms, and the tiles of each equation that is tiled.
+
+    The steps of a `given` schedule come first; what it says nothing of is filled in. An equation
+    whose relations it treats, but not its loops, gets loops.
+    """
+    builder = _Builder(system, threads, workgroup_bytes)
+    if given is None:
+        for equation in system.equations:
+            builder.equation(equation.tensor, choices[equation.tensor].algorithm)
+        return Schedule(system.name, "wgsl", tuple(builder.steps)), builder.tiles
+    builder.state = given.replay(system)
+    touched = {getattr(step, "equation", "").split(".")[0] for step in given.steps}
+    for equation in builder.state.system.equations:
+        name = equation.tensor
+        if name not in touched and name in choices:
+            builder.equation(name, choices[name].algorithm)
+        elif name not in builder.state.nests:
+            builder.rest(name)
+    return given.then(*builder.steps), builder.tiles
+
+
+class _Builder:
+    """Applies each step as it adds it, so that later ones see what the loops have become."""
+
+    def __init__(self, system: System, threads: int, workgroup_bytes: int) -> None:
+        self.state: State = start(system)
+        self.steps: list[Step] = []
+        self.tiles: dict[str, Tiles] = {}
+        self.limits = (threads, workgroup_bytes)
+        self.data_first = [t.name for t in system.inputs]
+        self.tensors = Names(t.name for t in system.tensors)
+
+    def do(self, step: Step) -> None:
+        self.state = step.apply(self.state)
+        self.steps.append(step)
+
+    def equation(self, name: str, algorithm: str) -> None:
+        piece = self.state.pieces()[name]
+        if algorithm == "phases":
+            form = dense_form(piece, self.data_first)
+            for way in form.ways if form is not None else ():
+                match way:
+                    case Solved(variable):
+                        self.do(Solve(name, variable))
+                    case Phased(output, tap, block, phase, taps):
+                        self.do(Phases(name, output, tap, block, phase, taps))
+            self.product(name)
+            return
+        if algorithm == "columns":
+            columns = self.tensors.fresh("columns")
+            self.do(Columns(name, columns))
+            self.product(columns)
+        if equation_with(self.state.pieces()[name]) is not None:
+            self.do(Gather(name))
+
+    def rest(self, name: str) -> None:
+        """What is left to do for an equation whose relations a schedule has treated."""
+        if equation_with(self.state.pieces()[name]) is not None:
+            self.do(Gather(name))
+        else:
+            self.product(name)
+
+    def product(self, name: str) -> None:
+        """Tile a matrix product; nothing for an equation that is none."""
+        gemm = contraction_of(self.state.pieces()[name])
+        if gemm is None or not gemm.m or not gemm.n:
+            return
+        tiles = choose_tiles(gemm, *self.limits)
+        self.tiles[name] = tiles
+        self.gemm(name, gemm, tiles)
+
+    def gemm(self, y: str, gemm: Contraction, tiles: Tiles) -> None:
+        names = self.state.nest(y).names()
+        fresh = names.fresh
+        batch = [v.name for v in gemm.batch]
+        depth, taps = _depth(gemm)
+        rows, columns = [v.name for v in gemm.m], [v.name for v in gemm.n]
+        self.do(Order(y, (*batch, *rows, *columns, *taps, depth)))
+        m, n = self._fused(y, rows, names), self._fused(y, columns, names)
+        grid, threads, mine = list(batch), [], []
+        for loop, tile, part in ((m, tiles.m, tiles.rows), (n, tiles.n, tiles.columns)):
+            if loop is None:
+                continue
+            outer, rest, group, inner, lane, vector = (
+                fresh(f"{loop}_{what}") for what in ("tile", "in", "group", "rest", "lane", "vec")
+            )
+            self.do(Split(y, loop, tile, outer, rest, "pad"))
+            self.do(Split(y, rest, tile // (part // LANES), group, inner))
+            self.do(Split(y, inner, LANES, lane, vector))
+            grid.append(outer)
+            threads.append(lane)
+            mine += [group, vector]
+        step, k = fresh(f"{depth}_tile"), fresh(f"{depth}_in")
+        self.do(Split(y, depth, tiles.k, step, k, "pad"))
+        summed, at = [step], taps[-1] if taps else step
+        count = self.state.nest(y).loop(step).extent.as_int()
+        if count is None or count > FLUSH // tiles.k:
+            block, inside = fresh(f"{depth}_block"), fresh(f"{depth}_step")
+            self.do(Split(y, step, FLUSH // tiles.k, block, inside, "cut"))
+            summed, at = [block, inside], block
+        self.do(Order(y, (*grid, *threads, *taps, *summed, k, *mine)))
+        places = [(g, "grid") for g in grid] + [(t, "thread") for t in threads]
+        self.do(Map(y, tuple(places)))  # type: ignore[arg-type]
+        for operand in operands(gemm.reduction):
+            self.do(Stage(y, operand, summed[-1], "workgroup"))
+            self.do(Stage(y, operand, k, "register"))
+        self.do(Partial(y, at))
+        if mine:
+            self.do(Unroll(y, (k, *mine[:-1])))
+            self.do(Vectorize(y, mine[-1]))
+
+    def _fused(self, y: str, loops: Sequence[str], names: Names) -> str | None:
+        """One loop for all of them, in their order; None for none."""
+        if len(loops) < 2:
+            return loops[0] if loops else None
+        name = names.fresh("".join(loops) if len("".join(loops)) <= 6 else loops[0] + "s")
+        self.do(Fuse(y, tuple(loops), name))
+        return name
+
+
+def _depth(gemm: Contraction) -> tuple[str, list[str]]:
+    """The summed variable that is tiled, and the taps around it: the longest one is tiled.
+
+    With unknown sizes it is the first that no condition mentions: channels, not taps.
+    """
+    if any(v.extent.as_int() is None for v in gemm.k):
+        tested = {n for p in gemm.reduction.constraints for n in p.index.free}
+        chosen = next((v for v in gemm.k if v.name not in tested), gemm.k[0])
+    else:
+        chosen = max(gemm.k, key=lambda v: v.extent.as_int() or 0)
+    return chosen.name, [v.name for v in gemm.k if v is not chosen]

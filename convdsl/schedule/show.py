@@ -1,0 +1,27 @@
+"""A nest as text, for people and for error messages."""
+
+from __future__ import annotations
+
+from convdsl.ir.expr import loads
+from convdsl.ir.text_expr import access_text, expr_text
+from convdsl.schedule.nest import Nest
+
+
+def show_nest(nest: Nest, mark: str | None = None) -> str:
+    """The loops, outermost first, with the loop `mark` pointed out, and what the innermost computes."""
+    lines: list[str] = []
+    for depth, loop in enumerate(nest.loops):
+        line = f"{'  ' * depth}for {loop.name} in 0..{loop.extent}"
+        line += "" if loop.level == "serial" else f" {loop.level}"
+        line += " (summed)" if loop.reduced else ""
+        for stage in nest.stages:
+            if stage.at == loop.name:
+                line += f", stage {stage.operand} in {stage.memory}"
+        if nest.partial == loop.name:
+            line += ", partial sums"
+        lines.append(line + ("        <- this loop" if loop.name == mark else ""))
+    accesses = [nest.piece.access, *(load.access for load in loads(nest.piece.value))]
+    dims = {a.tensor: a.dims for a in accesses}
+    body = f"{access_text(nest.piece.access, dims)} = {expr_text(nest.piece.value, dims)}"
+    lines.append("  " * len(nest.loops) + body)
+    return "\n".join(lines)

@@ -1,0 +1,50 @@
+"""What a schedule has made of a program so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from convdsl.ir.equation import Equation, Piece, System
+from convdsl.schedule.nest import Nest, nest_of
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The rewritten system, and the nests of the pieces that loop verbs have touched.
+
+    A piece is called by its tensor; the further pieces of an equation (holes, which hold the empty
+    sum) are `y.hole`, `y.hole2`, ...
+    """
+
+    system: System
+    nests: Mapping[str, Nest]
+
+    def pieces(self) -> dict[str, Piece]:
+        """All pieces by name, in the order in which they run."""
+        out: dict[str, Piece] = {}
+        for equation in self.system.equations:
+            for n, piece in enumerate(equation.pieces):
+                hole = f".hole{n if n > 1 else ''}"
+                out[equation.tensor + (hole if n else "")] = piece
+        return out
+
+    def nest(self, name: str) -> Nest:
+        """The nest of a piece: as scheduled, or the plain one."""
+        found = self.nests.get(name)
+        return found if found is not None else nest_of(self.pieces()[name])
+
+    def with_nest(self, name: str, nest: Nest) -> State:
+        return replace(self, nests={**self.nests, name: nest})
+
+    def with_pieces(self, tensor: str, pieces: tuple[Piece, ...]) -> State:
+        """An equation's pieces replaced."""
+        equations = tuple(
+            Equation(tensor, pieces) if q.tensor == tensor else q for q in self.system.equations
+        )
+        return replace(self, system=replace(self.system, equations=equations))
+
+
+def start(system: System) -> State:
+    """The state before the first step."""
+    return State(system, {})

@@ -1,0 +1,26 @@
+"""The verbs of schedules, one file each."""
+
+from __future__ import annotations
+
+from convdsl.schedule.step import Step
+from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.fuse import Fuse
+from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.partial import Partial
+from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.solve import Solve
+from convdsl.schedule.verbs.split import Split
+from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.unroll import Unroll
+from convdsl.schedule.verbs.vectorize import Vectorize
+
+VERBS: dict[str, type[Step]] = {
+    verb.verb: verb
+    for verb in (
+        Gather, Solve, Phases, Columns,
+        Split, Fuse, Order, Map, Stage, Unroll, Vectorize, Partial,
+    )
+}  # fmt: skip
+"""From the verb to its record, in the order in which the reference lists them."""

@@ -1,0 +1,64 @@
+"""fuse: two loops into one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from convdsl.ir.index import floordiv, modulo, sym
+from convdsl.schedule.nest import Loop, Nest
+from convdsl.schedule.step import LoopStep
+from convdsl.schedule.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse(LoopStep):
+    """Fuse neighbouring loops, the first one slowest; also called `mult_loops` (Exo).
+
+    before:  for a in 0..N
+               for b in 0..M
+    after:   for ab in 0..N*M              with a = ab // M, b = ab % M
+    """
+
+    verb: ClassVar[str] = "fuse"
+    form: ClassVar[str] = "fuse EQUATION: OUTER, INNER -> NAME"
+    equation: str
+    loops: tuple[str, ...]
+    name: str
+
+    @classmethod
+    def parse(cls, words: Words) -> Self:
+        equation = words.name("an equation")
+        words.take(":")
+        loops = words.names()
+        words.take("->")
+        return cls(equation, loops, words.name())
+
+    def __str__(self) -> str:
+        return f"fuse {self.equation}: {', '.join(self.loops)} -> {self.name}"
+
+    def on(self, nest: Nest) -> Nest:
+        found = [self.find(nest, name) for name in self.loops]
+        if len(set(self.loops)) != len(self.loops) or len(self.loops) < 2:
+            self.refuse(nest, "E0609", "it takes two or more different loops", self.loops[0])
+        self.fresh(nest, (self.name,))
+        first = nest.place(self.loops[0])
+        names = [x.name for x in nest.loops]
+        if tuple(names[first : first + len(found)]) != self.loops:
+            self.refuse(
+                nest, "E0610", "the loops do not stand one inside the other", self.loops[1],
+                (), f"put them together first: `order {self.equation}: {', '.join(self.loops)}`",
+            )  # fmt: skip
+        if len({x.reduced for x in found}) > 1:
+            self.refuse(
+                nest, "E0611", "a summed loop cannot be fused with a free one", self.loops[1]
+            )
+        values, rest = {}, sym(self.name)
+        extent = found[0].extent
+        for loop in reversed(found[1:]):
+            values[loop.name] = modulo(rest, loop.extent)
+            rest = floordiv(rest, loop.extent)
+            extent = extent * loop.extent
+        values[found[0].name] = rest
+        made = (Loop(self.name, extent, found[0].reduced, found[0].level),)
+        return nest.replaced(self.loops, made, values)

@@ -1,0 +1,67 @@
+"""phases: a relation with a stride as dense filters, one for each phase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from convdsl.passes.phases import split_relation
+from convdsl.schedule.state import State
+from convdsl.schedule.step import Step
+from convdsl.schedule.verbs.relations import main_piece, refuse_relation
+from convdsl.schedule.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Phases(Step):
+    """Split an output index by the stride, so that each phase is a dense filter along the blocks.
+
+    before:  y[o] = sum[k, l | l*s + k*d == o + p] x[l] * w[k]
+    after:   y[t*s + r*d - p] = sum[j] x[t - d'*j] * w[j*s' + r]
+                                         where 0 <= t - d'*j < L and j*s' + r < K
+
+    with s' = s / gcd(s, d) and d' = d / gcd(s, d). Outputs that no tap reaches become the pieces
+    `EQUATION.hole`, which hold the empty sum.
+    """
+
+    verb: ClassVar[str] = "phases"
+    form: ClassVar[str] = "phases EQUATION over OUTPUT, TAP -> BLOCK, PHASE, TAPS"
+    equation: str
+    output: str
+    tap: str
+    block: str
+    phase: str
+    taps: str
+
+    @classmethod
+    def parse(cls, words: Words) -> Self:
+        equation = words.name("an equation")
+        words.take("over")
+        output = words.name("an output index")
+        words.take(",")
+        tap = words.name("a summed index")
+        words.take("->")
+        block = words.name()
+        words.take(",")
+        phase = words.name()
+        words.take(",")
+        return cls(equation, output, tap, block, phase, words.name())
+
+    def __str__(self) -> str:
+        new = f"{self.block}, {self.phase}, {self.taps}"
+        return f"phases {self.equation} over {self.output}, {self.tap} -> {new}"
+
+    def apply(self, state: State) -> State:
+        pieces = main_piece(self, state, self.equation)
+        fresh = (self.block, self.phase, self.taps)
+        taken = {v.name for v in pieces[0].vars} - {self.output}
+        if len(set(fresh)) < 3 or set(fresh) & taken:
+            refuse_relation(self, pieces[0], "E0605", "the three names must be new", None)
+        split = split_relation(pieces[0], self.output, self.tap, fresh)
+        if split is None:
+            why = (
+                f"no relation of `{self.equation}` ties the output `{self.output}` (with coefficient 1) "
+                f"to `{self.tap}` and one more summed index"
+            )
+            refuse_relation(self, pieces[0], "E0623", why, "use `solve` or `gather`")
+        return state.with_pieces(self.equation, (split[0], *pieces[1:], *split[1:]))

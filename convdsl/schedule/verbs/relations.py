@@ -1,0 +1,31 @@
+"""What the verbs on relations share."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from convdsl.diagnostics import CdslError, Note
+from convdsl.ir.equation import Piece
+from convdsl.ir.text import print_piece
+from convdsl.schedule.state import State
+from convdsl.schedule.step import Step, refuse_equation
+
+
+def main_piece(step: Step, state: State, name: str) -> tuple[Piece, ...]:
+    """The pieces of an equation that no loop verb has touched yet, the dense one first."""
+    known = {q.tensor: q.pieces for q in state.system.equations}
+    if name not in known:
+        refuse_equation(step, name, known)
+    if name in state.nests:
+        raise CdslError(
+            "E0625",
+            f"`{step}` comes after verbs on the loops of `{name}`",
+            help="put the verbs on relations (gather, solve, phases, columns) first",
+        )
+    return known[name]
+
+
+def refuse_relation(step: Step, piece: Piece, code: str, why: str, help: str | None) -> NoReturn:
+    """Raise the error of a precondition, with the equation as it is now."""
+    shown = Note(f"the equation here:\n{print_piece(piece, {}).rstrip()}")
+    raise CdslError(code, f"`{step}`: {why}", None, notes=(shown,), help=help)
