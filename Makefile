@@ -17,7 +17,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 # A stamp for each set of extras. Its name knows the folder: a moved checkout is installed anew.
 READY := $(VENV)/ready-$(shell pwd | cksum | cut -d ' ' -f 1)
 
-.PHONY: help demo test nightly check lint types quick fmt golden coverage vulkan clean distclean
+.PHONY: help demo test browser nightly check lint types quick fmt golden coverage vulkan clean distclean
 
 help: ## list these targets
 	@echo "make TARGET [PYTHON=python3.12] [ARGS='-k name']"
@@ -31,6 +31,10 @@ demo: $(READY)-gpu ## compile and run the headline layer on every target of this
 test: $(READY)-test ## run all tests, the software Vulkan driver installed where root allows
 	@.ci/setup.sh vulkan $(PY) required
 	CONVDSL_REQUIRE_ADAPTER=1 $(PYTEST) $(PARALLEL) $(ARGS)
+
+browser: $(READY)-test ## run the tests of the JavaScript loader in Chromium, installed where root allows
+	@.ci/setup.sh browser
+	$(PYTEST) -m browser tests/docs $(ARGS)
 
 nightly: $(READY)-test ## run all tests with many more generated examples
 	@.ci/setup.sh vulkan $(PY) required
@@ -46,18 +50,18 @@ types: $(READY)-dev ## mypy, strict
 	$(PY) -m mypy
 
 quick: $(READY)-test ## the tests that are neither slow nor need an adapter, few examples
-	CONVDSL_PROFILE=quick $(PYTEST) $(PARALLEL) -m "not slow and not gpu" $(ARGS)
+	CONVDSL_PROFILE=quick $(PYTEST) $(PARALLEL) -m "not slow and not gpu and not browser" $(ARGS)
 
 fmt: $(READY)-dev ## let ruff fix and lay out the code
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
 golden: $(READY)-test ## rewrite the golden files from what the code does now; then read the diff
-	$(PYTEST) tests/golden tests/errors --update-golden $(ARGS)
+	$(PYTEST) --update-golden $(ARGS)
 
 coverage: $(READY)-dev ## branches and lines that no test reaches
 	@mkdir -p build
-	$(PY) -m coverage run -m pytest -q -m "not slow" $(ARGS)
+	$(PY) -m coverage run -m pytest -q -m "not slow and not browser" $(ARGS)
 	$(PY) -m coverage report
 
 vulkan: $(READY)-gpu ## find a Vulkan adapter, or install the software driver

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What the Makefile needs from the system: a Python with venv, and a Vulkan driver.
+# What the Makefile needs from the system: a Python with venv, a Vulkan driver, a Chromium.
 #   setup.sh venv PYTHON DIR                  make DIR, or say what is missing
 #   setup.sh vulkan PYTHON required|optional  find a Vulkan adapter, or install the software driver;
 #                                             without one: exit 1 when required, 0 when optional
+#   setup.sh browser                          find a Chromium, or install it; without one: exit 1
 # Debian packages are installed only where root is at hand without a question.
 set -euo pipefail
 
@@ -81,8 +82,20 @@ find_vulkan() {
   echo "going on without it: WGSL is compiled but not run" >&2
 }
 
+find_browser() {
+  local name
+  for name in chromium chromium-browser google-chrome; do
+    if command -v "$name"; then return; fi
+  done
+  if apt_install chromium && command -v chromium; then return; fi
+  echo "no Chromium was found; to add it, run:" >&2
+  by_hand chromium
+  return 1
+}
+
 case "${1-}:$#" in
   venv:3) make_venv "$2" "$3" ;;
+  browser:1) find_browser ;;
   vulkan:3) find_vulkan "$2" "$3" ;;
-  *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac

@@ -39,7 +39,7 @@ class Request:
     schedule: Schedule | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """What a compiled kernel does, and why.
 
@@ -55,6 +55,12 @@ class Plan:
     bytes_moved: int | None
     dispatches: int | None
     equations: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """What runs; `str` says why."""
+        tiles = f" ({self.tiles})" if self.tiles else ""
+        flops = "" if self.flops is None else f", {self.flops:,} flops"
+        return f"<plan {self.algorithm}{tiles}{flops}>"
 
     def __str__(self) -> str:
         """One line: the algorithm, its tiles, why, and what it needs."""

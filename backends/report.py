@@ -16,12 +16,8 @@ _BYTES = {"f32": 4, "f16": 2, "i32": 4}
 
 def plan_of(lowered: Lowered, definition: System, dispatches: int | None) -> Plan:
     """The plan; the algorithm shown is that of the equation with the most work."""
+    choice = lowered.choices[_main(lowered)]
     work = {q.tensor: _flops(q) for q in definition.equations}
-    chosen = [t for t in lowered.choices if t in work] or list(lowered.choices)
-    main = max(chosen, key=lambda t: work.get(t) or 0)
-    if not any(work.get(t) for t in chosen):
-        main = chosen[-1]
-    choice = lowered.choices[main]
     total = [w for w in work.values() if w is not None]
     known = not definition.sizes
     return Plan(
@@ -34,6 +30,27 @@ def plan_of(lowered: Lowered, definition: System, dispatches: int | None) -> Pla
         dispatches=dispatches,
         equations={t: f"{c.algorithm}: {c.reason}" for t, c in lowered.choices.items()},
     )
+
+
+def _main(lowered: Lowered) -> str:
+    """The equation with the most work, by its depth while sizes are symbols; the last among equals."""
+    equations = {q.tensor: q for q in lowered.system.equations}
+    order = list(lowered.choices)
+
+    def work(tensor: str) -> tuple[int, int, int, int]:
+        equation = equations.get(tensor)
+        if equation is None:
+            return 0, 0, 0, 0
+        reductions = [
+            len(piece.vars) + len(e.vars)
+            for piece in equation.pieces
+            for e in walk(piece.value)
+            if isinstance(e, Reduce)
+        ]
+        flops = _flops(equation) or 0
+        return int(bool(reductions)), flops, max(reductions, default=0), order.index(tensor)
+
+    return max(order, key=work)
 
 
 def _temporaries(program: LoopProgram) -> int | None:

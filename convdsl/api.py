@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from convdsl.diagnostics import CdslError
 from convdsl.kernel import Kernel, Options
 from convdsl.registry import backend
+from convdsl.schedule.find import find_schedule
+from convdsl.sema.instantiate import check_absent
 from convdsl.sema.resolve import resolve
 from convdsl.sema.sizes import bind_parameters, complete_sizes
+from convdsl.sema.without import without
 from convdsl.syntax.ast import Program
 from convdsl.syntax.parser import load, parse
 from convdsl.syntax.printer import print_program
@@ -18,9 +21,11 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from convdsl.passes.plan import Algorithm
+    from convdsl.schedule.schedule import Schedule
 
 ACCURACIES = ("strict", "standard", "fast")
 LIMITS = ("webgpu", "adapter")
+ALGORITHMS = ("gather", "phases", "columns")
 
 
 def as_program(program: Program | str | PathLike[str]) -> Program:
@@ -39,10 +44,11 @@ def compile(
     target: str = "numpy",
     sizes: Mapping[str, int] | None = None,
     params: Mapping[str, int | float] | None = None,
-    schedule: str | None = None,
+    schedule: Schedule | str | PathLike[str] | None = None,
     accuracy: str = "standard",
     limits: str = "webgpu",
     dynamic: Iterable[str] = (),
+    absent: Iterable[str] = (),
     algorithm: Algorithm | None = None,
 ) -> Kernel:
     """Compile one op of a program.
@@ -54,22 +60,22 @@ def compile(
         sizes: sizes the kernel is fixed to; a mismatch at a call is an error. Without them each new
             shape makes a specialised variant, in a bounded cache.
         params: values of int and float parameters; defaults fill the rest.
-        schedule: a schedule's text; None chooses a plan from the sizes.
-        accuracy: "strict", "standard" or "fast".
+        schedule: a `Schedule`, or a text or path with a `schedule OP for TARGET` block. None takes
+            the block in the program if it has one, else chooses a plan from the sizes.
+        accuracy: "strict", "standard" or "fast": how far sums may be from the exact ones. The plans
+            of this version only reorder sums and all meet "strict"; the class will matter once fast
+            algorithms (Toom-Cook) exist.
         limits: what generated WGSL may use: "webgpu" (any browser) or "adapter" (this machine's).
         dynamic: sizes that stay symbols in the generated text.
-        algorithm: force "gather", "phases" or "columns" where it is possible; None chooses.
+        absent: inputs with a default that the kernel goes without: they are constants in the text,
+            and no call can pass them. Other inputs with a default may be left out of any call.
+        algorithm: for experts: "gather", "phases" or "columns" where it is possible. None chooses
+            from roles and sizes, which is rarely worse.
 
     Raises:
         CdslError: for mistakes in the program, its parameters or sizes.
     """
     tree = as_program(program)
-    if schedule is not None:
-        raise CdslError(
-            "E0359",
-            "hand-written schedules are not applied yet",
-            help="leave `schedule` out; `kernel.plan` shows what was chosen and why",
-        )
     if accuracy not in ACCURACIES:
         raise CdslError(
             "E0358",
@@ -80,8 +86,19 @@ def compile(
         raise CdslError(
             "E0506", f"unknown limits `{limits}`", help=f"choose one of: {', '.join(LIMITS)}"
         )
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        raise CdslError(
+            "E0358",
+            f"unknown algorithm `{algorithm}`",
+            notes=("None, the default, chooses from roles and sizes",),
+            help=f"choose one of: {', '.join(ALGORITHMS)}",
+        )
     backend(target)
     resolved = resolve(tree, op)
+    gone = frozenset([absent] if isinstance(absent, str) else absent)
+    check_absent(resolved, gone)
+    resolved = without(resolved, gone)
+    chosen = find_schedule(schedule, tree, resolved.name, target)
     bound = bind_parameters(resolved, params or {})
     fixed = dict(sizes or {})
     symbols = frozenset([dynamic] if isinstance(dynamic, str) else dynamic)
@@ -105,8 +122,9 @@ def compile(
                 )
             symbols |= {name}
     options = Options(
-        resolved, print_program(tree), bound, target, accuracy, limits, fixed, symbols, algorithm
-    )
+        resolved, print_program(tree), bound, target, accuracy, limits, fixed, symbols, gone,
+        algorithm, chosen,
+    )  # fmt: skip
     return Kernel(options)
 
 

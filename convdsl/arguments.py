@@ -18,9 +18,15 @@ _WANTED: dict[str, np.dtype[Any]] = {
 
 
 def by_name(
-    op: str, inputs: Sequence[Tensor], args: Sequence[object], kwargs: Mapping[str, object]
+    op: str,
+    inputs: Sequence[Tensor],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    gone: Mapping[str, str],
 ) -> dict[str, object]:
     """Positional and keyword arguments by the names of the inputs; None stands for absent.
+
+    `gone` says of inputs that are not among these why they are not.
 
     Raises:
         CdslError: E0352 for too many, unknown, doubled or missing arguments.
@@ -34,10 +40,14 @@ def by_name(
         )
     given = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
+        if name in gone and value is None:
+            continue
         if name not in names:
             raise CdslError(
                 "E0352",
-                f"`{op}` has no input `{name}` to give",
+                f"`{name}` {gone[name]}, so it cannot be given"
+                if name in gone
+                else f"`{op}` has no input `{name}` to give",
                 notes=(f"its inputs: {', '.join(names) or 'none'}",),
             )
         if name in given:

@@ -38,6 +38,7 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "fixed": dict(options.fixed),
         "dynamic": [n for n in options.op.input_sizes if n in options.dynamic],
         "absent": sorted(absent),
+        "without": sorted(options.absent),
         "accuracy": options.accuracy,
         "limits": options.limits,
         "algorithm": options.algorithm,
@@ -98,7 +99,7 @@ def load_kernel(directory: str | PathLike[str]) -> Kernel:
     kernel = compile(
         program, op=record["op"], target=record["target"], sizes=record["fixed"],
         params=record["params"], accuracy=record["accuracy"], limits=record["limits"],
-        dynamic=record["dynamic"], algorithm=record["algorithm"],
+        dynamic=record["dynamic"], absent=record["without"], algorithm=record["algorithm"],
     )  # fmt: skip
     executable = kernel.specialise(record["sizes"], frozenset(record["absent"]))
     for name, text in executable.files().items():
@@ -137,6 +138,7 @@ _FIELDS: dict[str, Callable[[object], bool]] = {
     "fixed": _map(int),
     "dynamic": _texts,
     "absent": _texts,
+    "without": _texts,
     "accuracy": _text,
     "limits": _text,
     "algorithm": lambda value: value is None or value in ("gather", "phases", "columns"),

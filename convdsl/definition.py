@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import Tensor
 from convdsl.ir.evaluate import evaluate_system
 from convdsl.sema.instantiate import check_absent, instantiate
+from convdsl.sema.places import place_of
 from convdsl.sema.resolve import resolve
 from convdsl.sema.sizes import bind_parameters, complete_sizes, solve_sizes
+from convdsl.sema.without import without
 from convdsl.syntax import ast
 
 
@@ -43,10 +46,12 @@ def evaluate(
     }
     absent = frozenset(inputs) - ready.keys()
     check_absent(resolved, absent)
+    resolved = without(resolved, absent)
     sizes = solve_sizes(resolved, parameters, {name: a.shape for name, a in ready.items()})
     sizes = complete_sizes(resolved, parameters, sizes, absent=absent)
     system = instantiate(resolved, parameters, sizes, absent)
-    return evaluate_system(system, ready)[resolved.output.name].astype(np.float64)
+    out = evaluate_system(system, ready, place=partial(place_of, resolved))
+    return out[resolved.output.name].astype(np.float64)
 
 
 def _array(tensor: Tensor, value: Any) -> np.ndarray[Any, np.dtype[Any]]:

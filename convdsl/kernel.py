@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convdsl.arguments import Array, as_array, by_name, check_dtype, check_out
-from convdsl.diagnostics import CdslError, InternalError
+from convdsl.diagnostics import CdslError, InternalError, Note
 from convdsl.ir.equation import Tensor
 from convdsl.registry import backend
 from convdsl.sema.emptiness import check_reductions
 from convdsl.sema.instantiate import instantiate
 from convdsl.sema.model import ResolvedOp
 from convdsl.sema.sizes import complete_sizes, solve_sizes
+from convdsl.sema.without import without
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from convdsl.backends.base import Executable, Plan
     from convdsl.passes.plan import Algorithm
+    from convdsl.schedule.schedule import Schedule
 
+_OF_ARGUMENTS = ("E0303", "E0304", "E0352", "E0354")
 CACHE = 64  # variants (combinations of sizes and absent inputs) kept for one kernel
 
 
@@ -32,7 +35,8 @@ CACHE = 64  # variants (combinations of sizes and absent inputs) kept for one ke
 class Options:
     """Everything that changes the text of a kernel, sizes apart.
 
-    `fixed` are the sizes given at compile time, `dynamic` those that stay symbols in the text.
+    `fixed` are the sizes given at compile time, `dynamic` those that stay symbols in the text;
+    `absent` are the inputs that no call can pass.
     """
 
     op: ResolvedOp
@@ -43,7 +47,9 @@ class Options:
     limits: str
     fixed: Mapping[str, int]
     dynamic: frozenset[str]
+    absent: frozenset[str] = frozenset()
     algorithm: Algorithm | None = None
+    schedule: Schedule | None = None
 
 
 _Key = tuple[tuple[tuple[str, int], ...], frozenset[str]]
@@ -86,7 +92,8 @@ class Variants:
         o = self._options
         system = instantiate(o.op, o.params, sizes, absent)
         check_reductions(o.op, o.params, system)
-        return backend(o.target).compile(Request(system, o.accuracy, o.limits, o.algorithm))
+        request = Request(system, o.accuracy, o.limits, o.algorithm, o.schedule)
+        return backend(o.target).compile(request)
 
 
 class Kernel:
@@ -107,30 +114,34 @@ class Kernel:
         return f"<convdsl kernel {o.op.name} for {o.target}{': ' + sizes if sizes else ''}>"
 
     # -- calling ----------------------------------------------------------------------------------
-    def __call__(self, *args: Any, out: Array | None = None, **arrays: Any) -> Array:
+    def __call__(self, /, *args: Any, out: Array | None = None, **arrays: Any) -> Array:
         """Run on arrays in host memory: inputs by position or name, bound ones left out.
 
-        Returns `out` when it is given, else a new array. Inputs are never written.
+        Returns `out` when it is given, else a new array. Inputs are never written. An input that is
+        named `out` is passed by position.
 
         Raises:
             CdslError: for arrays that do not fit the op (E03xx).
             DeviceError: when the machine cannot run it.
         """
-        named = by_name(self._options.op.name, self._free, args, arrays)
-        given = self._checked(named)
-        executable, sizes = self._variant({n: a.shape for n, a in given.items()})
+        try:
+            named = by_name(self._options.op.name, self._free, args, arrays, self._gone)
+            given = self._checked(named)
+            executable, sizes = self._variant({n: a.shape for n, a in given.items()})
+        except CdslError as error:
+            raise self._counting(error, args) from None
         if out is not None:
             # As given: a float16 input that was widened is not to be written either.
             inputs = {n: v if isinstance(v, np.ndarray) else given[n] for n, v in named.items()}
             out = check_out(self.output, out, self._shape(sizes), inputs | self._bound)
         return executable.run(given | self._constants(executable), sizes, out)
 
-    def bind(self, **arrays: Any) -> Kernel:
+    def bind(self, /, **arrays: Any) -> Kernel:
         """A kernel in which these inputs are constants, prepared once; also before sizes are known."""
         bound = Kernel.__new__(Kernel)
         bound.__init__(self._options)  # type: ignore[misc]
         bound._variants = self._variants
-        checked = self._checked(by_name_partial(self._options.op, self._free, arrays))
+        checked = self._checked(by_name_partial(self._options.op, self._free, arrays, self._gone))
         bound._bound = self._bound | {n: np.array(a, order="C") for n, a in checked.items()}
         o = self._options
         known = solve_sizes(o.op, o.params, _shapes(bound._bound), o.fixed, partial=True)
@@ -145,13 +156,16 @@ class Kernel:
 
         return get_device().upload(np.asarray(array))
 
-    def run(self, **tensors: Any) -> Any:
+    def run(self, /, **tensors: Any) -> Any:
         """Run on device tensors (or arrays, uploaded first); returns a device tensor (WGSL only)."""
         executable, sizes, given = self._on_device("run", tensors)
         return executable.run_on_device(given, sizes)
 
-    def time(self, *, repeat: int = 5, **tensors: Any) -> float:
-        """Seconds of one run on the device: the median of `repeat` measurements (WGSL only)."""
+    def time(self, /, *, repeat: int = 5, **tensors: Any) -> float:
+        """Seconds of one run on the device: the median of `repeat` measurements (WGSL only).
+
+        An input that is named `repeat` cannot be passed here; bind it.
+        """
         executable, sizes, given = self._on_device("time", tensors)
         return float(executable.runner.time(given, sizes, repeat))
 
@@ -187,9 +201,8 @@ class Kernel:
 
     @property
     def schedule(self) -> str | None:
-        """The schedule that was applied: None, the default plan (see `plan`)."""
-        _ = self._current
-        return None
+        """The text of the schedule that was applied, chosen or given; None for targets without."""
+        return self._current.schedule
 
     @property
     def options(self) -> Options:
@@ -214,7 +227,7 @@ class Kernel:
         self, sizes: Mapping[str, int], absent: frozenset[str] = frozenset()
     ) -> Executable:
         """Compile for these sizes (but for dynamic ones) now; `source` then shows the result."""
-        return self._variants.get(sizes, absent)
+        return self._variants.get(sizes, absent | self._options.absent)
 
     def save(self, directory: str | PathLike[str]) -> None:
         """Write the generated files and a manifest, each in one piece or not at all."""
@@ -225,7 +238,24 @@ class Kernel:
     # -- inside -----------------------------------------------------------------------------------
     @property
     def _free(self) -> list[Tensor]:
-        return [t for t in self._options.op.inputs if t.name not in self._bound]
+        return [t for t in self._options.op.inputs if t.name not in self._gone]
+
+    @property
+    def _gone(self) -> dict[str, str]:
+        """The inputs that a call does not pass, with the reason."""
+        absent = dict.fromkeys(self._options.absent, "is compiled in as absent")
+        return absent | dict.fromkeys(self._bound, "is bound")
+
+    def _counting(self, error: CdslError, args: tuple[Any, ...]) -> CdslError:
+        """The error, with what positions count where that may be what was mistaken."""
+        if not args or not self._gone or error.code not in _OF_ARGUMENTS:
+            return error
+        notes = tuple(
+            Note(f"`{name}` {why}: pass the others") for name, why in sorted(self._gone.items())
+        )
+        return CdslError(
+            error.code, error.message, error.span, notes=(*error.notes, *notes), help=error.help
+        )
 
     @property
     def _current(self) -> Executable:
@@ -243,7 +273,7 @@ class Kernel:
         sizes = dict(o.fixed)
         if not o.dynamic:
             sizes = complete_sizes(o.op, o.params, sizes)
-        return self._variants.get(sizes, frozenset())
+        return self._variants.get(sizes, o.absent)
 
     def _checked(self, given: Mapping[str, object]) -> dict[str, Array]:
         tensors = {t.name: t for t in self._options.op.inputs}
@@ -259,8 +289,9 @@ class Kernel:
         o = self._options
         everything = {**shapes, **_shapes(self._bound)}
         absent = frozenset(t.name for t in o.op.inputs if t.name not in everything)
-        sizes = solve_sizes(o.op, o.params, everything, o.fixed)
-        sizes = complete_sizes(o.op, o.params, {**o.fixed, **sizes}, absent=absent)
+        op = without(o.op, absent)
+        sizes = solve_sizes(op, o.params, everything, o.fixed)
+        sizes = complete_sizes(op, o.params, {**o.fixed, **sizes}, absent=absent)
         executable = self._variants.get(sizes, absent)
         with self._lock:
             self._known[key] = sizes, absent
@@ -295,7 +326,7 @@ class Kernel:
         self._device_only(what)
         from convdsl.backends.wgsl.runtime import DeviceTensor
 
-        named = by_name(self._options.op.name, self._free, (), tensors)
+        named = by_name(self._options.op.name, self._free, (), tensors, self._gone)
         declared = {t.name: t for t in self._free}
         given: dict[str, Any] = {}
         for name, value in named.items():
@@ -313,8 +344,11 @@ def _shapes(arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
 
 
 def by_name_partial(
-    op: ResolvedOp, inputs: list[Tensor], arrays: Mapping[str, object]
+    op: ResolvedOp,
+    inputs: list[Tensor],
+    arrays: Mapping[str, object],
+    gone: Mapping[str, str],
 ) -> dict[str, object]:
     """Named arrays of some of the inputs; CdslError E0352 for a name that is none."""
     optional = [replace(t, default=t.default if t.default is not None else 0.0) for t in inputs]
-    return by_name(op.name, optional, (), arrays)
+    return by_name(op.name, optional, (), arrays, gone)

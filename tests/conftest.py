@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# `default` keeps `make test` short, `quick` makes `make check` bearable before every commit. With CI set the examples are the same on every run.
+# `default` keeps `make test` short, `quick` that before every commit. With CI set the examples are
+# the same on every run.
 settings.register_profile(
     "default",
     max_examples=40,
@@ -27,6 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files instead of comparing"
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Under `--update-golden` only the tests that compare with golden files run."""
+    if config.getoption("--update-golden"):
+        chosen = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
 
 
 @pytest.fixture

@@ -62,12 +62,12 @@ def _words(source: Tokens, text: str) -> Iterator[str]:
     for name in re.findall(r"\bvar(?:<[^>]*>)?\s+(\w+)", text):
         if name in RESERVED:
             yield f"var {name}: a reserved word"
-    for token in source:
+    for n, token in enumerate(source):
         if token.startswith("__"):
             yield f"{token} starts with two underscores"
         if token in ("inf", "nan", "NaN", "Infinity"):
             yield f"{token} is no number"
-        if token.isdigit() and int(token) > 2**31 - 1:
+        if token.isdigit() and int(token) > 2**31 - (source[n - 2 : n] != ["(", "-"]):
             yield f"{token} does not fit in an i32"
         if _FLOAT.fullmatch(token) and float(token.rstrip("fh")) > 3.4028235677973366e38:
             yield f"{token} does not fit in an f32"

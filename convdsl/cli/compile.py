@@ -17,6 +17,7 @@ from convdsl.cli.options import (
     file_argument,
     json_option,
     limits_option,
+    names_of,
     op_option,
     suggestion,
     target_option,
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 @op_option
 @target_option("wgsl")
 @define_option
+@click.option(
+    "--absent",
+    metavar="NAME,...",
+    multiple=True,
+    help="Inputs with a default to leave out: they are constants in the text.",
+)
 @click.option(
     "-o",
     "folder",
@@ -57,6 +64,7 @@ def command(
     op_name: str | None,
     target: str,
     values: Numbers,
+    absent: tuple[str, ...],
     folder: Path | None,
     emit: str | None,
     passes: tuple[str, ...],
@@ -67,7 +75,8 @@ def command(
     """Make WGSL or NumPy from an operator.
 
     Sizes that -D does not give stay symbols: the result works for any. Parameters without a default
-    need a -D. Without -o the generated text goes to stdout.
+    need a -D. Inputs with a default are read from memory unless --absent leaves them out. Without
+    -o the generated text goes to stdout.
     """
     if emit is not None and (folder is not None or as_json):
         raise click.UsageError("--emit prints one stage; it goes with neither -o nor --json.")
@@ -87,13 +96,18 @@ def command(
         return
 
     import convdsl
+    from convdsl.sema.instantiate import check_absent
     from convdsl.sema.resolve import resolve
+    from convdsl.sema.without import without
 
+    gone = names_of(absent, "--absent")
     op = resolve(program, op_name)
+    check_absent(op, frozenset(gone))
+    op = without(op, gone)
     given = assign(op, values)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits,
+        accuracy=accuracy, limits=limits, absent=gone,
         dynamic=[name for name in op.input_sizes if name not in given.sizes],
     )  # fmt: skip
     _print_passes(kernel, passes)

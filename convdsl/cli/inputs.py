@@ -9,9 +9,10 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from convdsl.cli.options import closest
+from convdsl.cli.options import closest, names_of
 from convdsl.diagnostics import CdslError
 from convdsl.sema.sizes import complete_sizes, solve_sizes
+from convdsl.sema.without import without
 
 if TYPE_CHECKING:
     from convdsl.ir.equation import Tensor
@@ -35,11 +36,9 @@ def named_files(values: tuple[str, ...]) -> dict[str, str]:
 
 def random_names(values: tuple[str, ...], files: Mapping[str, str]) -> list[str]:
     """`--random a,b` as names."""
-    names = [part.strip() for text in values for part in text.split(",")]
-    for n, name in enumerate(names):
-        if not name:
-            raise click.BadParameter("--random takes names, like w,b.")
-        if name in names[:n] or name in files:
+    names = names_of(values, "--random")
+    for name in names:
+        if name in files:
             raise click.BadParameter(f"'{name}' is given twice.")
     return names
 
@@ -76,8 +75,9 @@ def gather(
                 op.declaration(tensor.name).span,
                 help=f"give it: `--input {tensor.name}=FILE.npy`, or `--random {tensor.name}`",
             )
-    solved = _sizes(op, params, sizes, arrays, random)
     absent = frozenset(tensors) - arrays.keys() - set(random)
+    op = without(op, absent.union(random))  # what has no shape yet says nothing of sizes
+    solved = _sizes(op, params, sizes, arrays, random)
     solved = complete_sizes(op, params, solved, absent=absent)
     values = {**{n: v for n, v in params.items() if isinstance(v, int)}, **solved}
     generator = np.random.default_rng(seed)
@@ -102,12 +102,15 @@ def _sizes(
     except CdslError as error:
         if error.code != "E0304" or not random:
             raise
+        solved = solve_sizes(op, params, shapes, sizes, partial=True)
+        missing = [name for name in op.input_sizes if name not in solved]
+        options = " ".join(f"-D {name}=..." for name in missing)
         raise CdslError(
             "E0365",
             f"the shape of a random input is not known: {error.message}",
             error.span,
             notes=error.notes,
-            help="give the missing sizes: `-D SIZE=...`",
+            help=f"give the missing sizes: `{options}`",
         ) from None
 
 

@@ -111,6 +111,17 @@ def assign(op: ResolvedOp, values: Numbers) -> Given:
     return given
 
 
+def names_of(values: tuple[str, ...], option: str) -> list[str]:
+    """`--random a,b --random c` as names, each once."""
+    names = [part.strip() for text in values for part in text.split(",")]
+    for n, name in enumerate(names):
+        if not name:
+            raise click.BadParameter(f"{option} takes names, like w,b.")
+        if name in names[:n]:
+            raise click.BadParameter(f"'{name}' is given twice.")
+    return names
+
+
 def check_target(ctx: click.Context, option: click.Parameter, value: str) -> str:
     """A target that exists, without loading it."""
     if value in ("wgsl", "numpy"):
@@ -135,7 +146,9 @@ op_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 accuracy_option = click.option(
     "--accuracy", type=click.Choice(["strict", "standard", "fast"]), default="standard",
-    show_default=True, help="How far sums may be from the exact ones.",
+    show_default=True,
+    help="How far sums may be from the exact ones. No effect yet: all plans of this version meet "
+    "strict; it will matter once fast algorithms (Toom-Cook) exist.",
 )  # fmt: skip
 limits_option = click.option(
     "--limits", type=click.Choice(["webgpu", "adapter"]), default="webgpu", show_default=True,

@@ -40,7 +40,12 @@ if TYPE_CHECKING:
     help="Inputs to fill with random numbers; their sizes come from other inputs or -D.",
 )
 @click.option(
-    "--seed", metavar="N", type=click.IntRange(0), default=0, help="Of the random numbers."
+    "--seed",
+    metavar="N",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Where the random numbers start: the same seed gives the same ones.",
 )
 @click.option(
     "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the result as .npy."

@@ -22,7 +22,8 @@ TABLE: dict[str, Code] = {
             kernel(x, w=w, b=b)
             kernel.bind(w=w)(x)
 
-        An input that is left out costs nothing: the generated text does not read it.
+        An input that is left out costs nothing: the generated text does not read it. One that
+        `compile(..., absent=("b",))` names cannot be given at all.
         """,
     ),
     "E0353": code(
@@ -71,7 +72,8 @@ TABLE: dict[str, Code] = {
     "E0358": code(
         "wrong option of compile",
         """
-        `accuracy` is strict, standard or fast. `dynamic` names sizes that stand on axes of inputs
+        `accuracy` is strict, standard or fast, `algorithm` None (which chooses), gather, phases or
+        columns. `dynamic` names sizes that stand on axes of inputs
         and have no number in `sizes`; a size that `where` defines is then dynamic by itself, and
         cannot be given.
         """,

@@ -80,7 +80,11 @@ TABLE: dict[str, Code] = {
             y[o] = sum[k in 0..kernel, l | l == o*stride + k] x[l]
 
         An index on the left side of a `let` may also take its range from the places that read the
-        `let`: in an overlap-add, `o` stands on no axis of the `let` itself.
+        `let`: in an overlap-add, `o` stands on no axis of the `let` itself. Where these read it at
+        an index with a written range from 0, the same in all of them, that is the range:
+
+            let full[o] = sum[k, l | l + k == o] x[l] * w[k]
+            y[h] = sum[o in 0..LO | o == 2*h] full[o]
         """,
     ),
     "E0208": code(
@@ -116,7 +120,8 @@ TABLE: dict[str, Code] = {
         """
         A clause `where NAME == expr`, with NAME on no input axis, defines the size NAME: once, and
         from what the inputs and parameters give. It is never solved for another name in it. With
-        NAME on an input axis the clause is a check, and so is `expr == NAME`.
+        NAME on an input axis the clause is a check, and so is `expr == NAME`. An input that is
+        absent has no axes.
         """,
     ),
     "E0212": code(
@@ -153,6 +158,13 @@ TABLE: dict[str, Code] = {
         Sizes, `where` clauses, ranges and relations are exact arithmetic on integers: `+ - * // %`,
         min and max over integer literals, sizes and `int` parameters; in relations over indices
         too. Float parameters, tensors and `/` have no place there.
+
+        A written range has no indices in it either. A sum over all k up to another index, as of a
+        causal filter, takes a further index for the difference, or a mask:
+
+            y[n] = sum[k in 0..n + 1] a[k]                      # refused
+            y[n] = sum[k, d in 0..N | k + d == n] a[k]
+            y[n] = sum[k] mask[n, k] * a[k]
         """,
     ),
     "E0216": code(
@@ -225,7 +237,7 @@ TABLE: dict[str, Code] = {
         An axis with one unknown size determines it by exact division: `groups*C` of length 6 with
         groups = 2 gives C = 3, but length 5 gives no integer. An axis with two unknown sizes
         determines neither, and 0 * C says nothing about C. Then another axis must, or the size is
-        given.
+        given. A size that only absent inputs have is what a clause `NAME == expr` says.
         """,
     ),
     "E0305": code(
@@ -252,6 +264,9 @@ TABLE: dict[str, Code] = {
         Sizes are calculated exactly, within 64 bits. A tensor has at most 2147483647 elements, and
         relations and integer values stay within 32 bits, because index arithmetic on the targets is
         32 bit: a larger one would wrap around and read the wrong element.
+
+        The *data* of i32 tensors is not checked. The definition is exact, WGSL and NumPy wrap
+        modulo 2^32: an operator whose values pass 32 bits is outside of the language.
         """,
     ),
     "E0308": code(

@@ -188,8 +188,8 @@ TABLE: dict[str, Code] = {
     "E0118": code(
         "no operator",
         """
-        The text is empty, holds comments only, or holds schedules only. A file of schedules is
-        given with `--schedule FILE`, next to the file with the operator.
+        The text is empty, holds comments only, or holds schedules only. A schedule stands in a text
+        with its operator.
         """,
     ),
     "E0119": code(
@@ -218,11 +218,20 @@ TABLE: dict[str, Code] = {
     "E0122": code(
         "a relation that is no equation",
         """
-        What follows the `|` of a reduction is a list of equations. An index is narrowed by a range,
-        which leaves its end out:
+        What follows the `|` of a reduction is a list of equations. A range narrows an index by
+        sizes and parameters; it leaves its end out:
 
-            sum[k | k < n] a[k]                     # refused
-            sum[k in 0..n] a[k]
+            sum[k | k < count] a[k]                 # refused
+            sum[k in 0..count] a[k]
+
+        An index is bounded by another one with a further index that takes up the difference. This
+        is a causal sum, over all k up to n; `k < n` would be `k + d + 1 == n`:
+
+            y[n] = sum[k, d in 0..N | k + d == n] a[k]
+
+        Other sets of points are passed as a tensor of zeros and ones:
+
+            y[n] = sum[k] mask[n, k] * a[k]
         """,
     ),
 }

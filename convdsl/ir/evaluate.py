@@ -13,13 +13,13 @@ rounds once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from convdsl.diagnostics import CdslError, InternalError
+from convdsl.diagnostics import CdslError, InternalError, Span
 from convdsl.ir.equation import Equation, Piece, System, Tensor
 from convdsl.ir.expr import (
     Access,
@@ -42,15 +42,20 @@ from convdsl.ir.functions import BINARY, COMPARE, FUNCTIONS, REDUCERS, Array, ca
 from convdsl.ir.index import Index
 from convdsl.ir.points import Table, expand
 
+Places = Callable[[str, Reduce], Span]
 ELEMENTS = 1 << 20  # of one intermediate array: 8 MB, of which a handful live at once
 
 
 def evaluate_system(
-    system: System, arrays: Mapping[str, Array], sizes: Mapping[str, int] | None = None
+    system: System,
+    arrays: Mapping[str, Array],
+    sizes: Mapping[str, int] | None = None,
+    place: Places | None = None,
 ) -> dict[str, Array]:
     """All lets and outputs of a system, float64 (int64 for i32 tensors), in the tensors' shapes.
 
-    `arrays` has the inputs, `sizes` a number for each symbol in `system.sizes`.
+    `arrays` has the inputs, `sizes` a number for each symbol in `system.sizes`; `place` tells where
+    in a source the reduction of a tensor stands.
 
     Raises:
         CdslError: E0306 for a max or min over no points that has no `else`.
@@ -71,7 +76,7 @@ def evaluate_system(
     with np.errstate(all="ignore"):
         for equation in system.equations:
             tensor = system.tensor(equation.tensor)
-            flat = _Equation(equation, tensor, memory, env).run()
+            flat = _Equation(equation, tensor, memory, env, place).run()
             memory[tensor.name] = flat
             out[tensor.name] = flat.reshape(_shape(tensor, env))
     return out
@@ -145,8 +150,10 @@ class _Equation:
         tensor: Tensor,
         memory: Mapping[str, Array],
         env: Mapping[str, int],
+        place: Places | None,
     ) -> None:
         self.equation, self.tensor, self.memory, self.env = equation, tensor, memory, env
+        self.place = place
         count = math.prod(_shape(tensor, env))
         self.out: Array = np.zeros(count, _numpy_type(tensor))
         self.written: Array = np.zeros(count, np.int32)
@@ -309,5 +316,6 @@ class _Equation:
             "E0306",
             f"`{reduce.op}[{names}]` in `{self.tensor.name}` is over no points"
             + (f" at {at}" if at else ""),
+            self.place(self.tensor.name, reduce) if self.place is not None else None,
             help=f"write what it is then: `{reduce.op}[...] e else v`",
         )

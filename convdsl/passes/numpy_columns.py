@@ -21,6 +21,7 @@ from convdsl.passes.numpy_accumulate import at_points, host_loops
 from convdsl.passes.numpy_place import LONG_PHASES, Context, Place, blocked_place, fill_blocked
 from convdsl.passes.phases import replace_reduction
 from convdsl.passes.points import points_of
+from convdsl.passes.reduce_loops import identity
 from convdsl.passes.relation import linear
 
 CAP = 64 * 2**20  # bytes of the column buffer
@@ -61,7 +62,11 @@ def columns_of(contraction: Contraction) -> Columns | None:
     first = linear(equations[0], [v.name for v in tied])
     if first is None or not first.coefficients:
         return None
-    lead = max(first.coefficients, key=lambda n: (abs(first.coefficients[n]), n in in_a))
+    lengths = {v.name: v.extent.as_int() or 0 for v in tied}  # not the order of the factors
+    lead = max(
+        first.coefficients,
+        key=lambda n: (abs(first.coefficients[n]), lengths[n], n in in_a),
+    )
     a_is_data = lead in in_a
     x, w = (in_a, in_b) if a_is_data else (in_b, in_a)
     free = [v for v in piece.vars if v.name not in related]
@@ -85,7 +90,8 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
     rows = columns.outer + columns.data if merge else columns.data
     fixed = frozenset(v.name for v in hosted)
 
-    probe = Load(Access("<columns>", tuple(sym(v.name) for v in tied), ()), "f32")
+    dtype = columns.relation.dtype
+    probe = Load(Access("<columns>", tuple(sym(v.name) for v in tied), ()), dtype)
     relation = replace(columns.relation, vars=tied, body=probe)
     free = tuple(v for v in piece.vars if v.name not in fixed)
     points = points_of(free, relation, context.names, context.data_first, True)
@@ -104,7 +110,7 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
         cut = Var(cut.name, cut.low, ceildiv(cut.high, block))
     wide = all(p.split.period >= LONG_PHASES and p.dense for p in points.phases.values())
     order = (*rows, *flat) if points.phases and wide else (*flat, *rows)
-    col = context.temp("columns", columns.relation.dtype, [extents[v.name] for v in order])
+    col = context.temp("columns", dtype, [extents[v.name] for v in order])
 
     def column(values: dict[str, Index]) -> Access:
         index = []
@@ -121,6 +127,7 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
         start = sym(cut.name) * block
         return Var(v.name, maximum(v.low, start), minimum(v.high, start + block))
 
+    zero = identity("sum", dtype)
     body = _product(columns, column({}), [narrowed(v) for v in order])
     slices: list[tuple[Var, Level]] = [(narrowed(v), "slice") for v in points.slices]
     add = Store(
@@ -130,8 +137,8 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
     if cut is not None:
         body = (For(cut, "host", body),)
     if blocked.spread:
-        body = (fill_blocked(context, blocked, 0.0), *body, *blocked.spread)
-    out: list[Stmt] = [] if blocked.covers else [target.fill(0.0)]
+        body = (fill_blocked(context, blocked, zero), *body, *blocked.spread)
+    out: list[Stmt] = [] if blocked.covers else [target.fill(zero)]
     body = nest([(v, "host") for v in hosted], body)
     if named:
         body = (Let(str(block), length, body),)

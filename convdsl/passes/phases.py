@@ -86,14 +86,14 @@ def dense_form(piece: Piece, data_first: Sequence[str]) -> DenseForm | None:
             return None
         if way.unit is not None:
             ways.append(Solved(way.unit))
-            pieces = (_eliminate(pieces[0], *found, way.unit), *pieces[1:])
+            pieces = (_simplify(_eliminate(pieces[0], *found, way.unit)), *pieces[1:])
             continue
         assert way.split is not None
         fresh = (names.fresh("t"), names.fresh("r"), names.fresh("j"))
         ways.append(Phased(way.split.output, way.split.tap, *fresh))
         dense, holes = _split(pieces[0], *found, way.split, fresh)
-        pieces = (dense, *pieces[1:], *holes)
-    return DenseForm(tuple(_simplify(p) for p in pieces), tuple(ways))
+        pieces = (_simplify(dense), *pieces[1:], *(_simplify(h) for h in holes))
+    return DenseForm(pieces, tuple(ways))
 
 
 def solve_for(piece: Piece, name: str) -> Piece | None:

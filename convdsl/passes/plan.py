@@ -59,7 +59,7 @@ def _numpy(equation: Equation, wanted: Algorithm | None) -> Choice:
     depth = product(v.extent for v in contraction.reduction.vars if v.name in _shared(contraction))
     known = depth.as_int()
     if known is not None and known < CPU_DEPTH:
-        return Choice("gather", f"{_terms(known)} a product are few: multiply-adds on slices")
+        return Choice("gather", f"products of only {_terms(known)}: multiply-adds on slices")
     shown = "any number of terms" if known is None else _terms(known)
     if columns is not None and _scatters(contraction, columns):
         reason = f"{shown} a product: one matrix product, then overlapping blocks are added"
@@ -95,10 +95,13 @@ def _scatters(contraction: Contraction, columns: Columns) -> bool:
 
 def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | None) -> Choice:
     (piece,) = equation.pieces
-    if the_reduction(piece.value) is None:
+    reduction = the_reduction(piece.value)
+    if reduction is None:
         return Choice("gather", "elementwise")
     if wanted == "gather":
         return Choice("gather", "asked for")
+    if any(v.extent == 0 for v in (*piece.vars, *reduction.vars)):
+        return Choice("gather", "a sum or a result without elements")
     gemm = gemm_of(piece, data_first)
     if wanted == "phases" and dense_form(piece, data_first) is not None:
         return Choice("phases", "asked for")
@@ -110,13 +113,13 @@ def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | Non
             return Choice("columns", "asked for")
     batch, m, n, k = gemm.extents
     for what, extent, least in (
-        ("terms a result", k, GPU_DEPTH),
-        ("rows", m, GPU_SIDE),
-        ("columns", n, GPU_SIDE),
+        ("term a result", k, GPU_DEPTH),
+        ("row", m, GPU_SIDE),
+        ("column", n, GPU_SIDE),
     ):
         known = extent.as_int()
         if known is not None and known < least:
-            return Choice("gather", f"{known} {what} are too few for a tiled product")
+            return Choice("gather", f"only {_count(known, what)}, too few for a tiled product")
     if any(e.as_int() is None for e in (batch, m, n, k)):
         return Choice("phases", "an implicit matrix product, of any size")
     shape = " x ".join(str(e) for e in (m, n, k))
@@ -125,14 +128,22 @@ def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | Non
 
 
 def _terms(count: int) -> str:
-    return "1 term" if count == 1 else f"{count} terms"
+    return _count(count, "term")
+
+
+def _count(count: int, what: str) -> str:
+    """`1 row`, `3 terms a result`."""
+    noun, space, rest = what.partition(" ")
+    return f"{count} {noun}{'' if count == 1 else 's'}{space}{rest}"
 
 
 def _why_no_product(piece: Piece) -> str:
     """Why an equation is no matrix product, in the user's words."""
     reduction = the_reduction(piece.value)
-    if reduction is None or reduction.op != "sum":
-        return "not one sum"
+    if reduction is None:
+        return "more than one sum"
+    if reduction.op != "sum":
+        return f"a {reduction.op} is no sum of products"
     if contraction_of(piece, related=True) is None and len(loads(reduction.body)) == 2:
         return "no index is summed in both operands alone"
     return "not a sum of products of two operands"

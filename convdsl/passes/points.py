@@ -148,8 +148,11 @@ class _Solver:
         if over.as_int() is None or (over.as_int() or 0) % split.period:
             width = minimum(width, over - sym(j) * split.period)
         span = self.variables[data].high - 1
-        first = (const(0) if split.sign > 0 else -span) + (split.taps - 1) * min(split.lag, 0)
-        blocks = span + 1 + (split.taps - 1) * abs(split.lag)
+        reach = split.taps - 1
+        if reach.as_int() is None or reach == -1:  # there may be no taps at all
+            reach = maximum(reach, 0)
+        first = (const(0) if split.sign > 0 else -span) + reach * min(split.lag, 0)
+        blocks = span + 1 + reach * abs(split.lag)
         block = sym(data) * split.sign + sym(j) * split.lag - first
         self.points.host.append(Loop(Var(j, const(0), split.taps)))
         self.points.slices += [self.variables[data], Var(kappa, const(0), width)]

@@ -71,6 +71,14 @@ def _check_tensor(
     if not frozenset().union(*(s.free for s in shape)) <= env.keys():
         return
     extents = [s.evaluate(env) for s in shape]
+    negative = next((n for n, extent in enumerate(extents) if extent < 0), None)
+    if negative is not None:  # of a let that has the written range of its readers
+        raise CdslError(
+            "E0305",
+            f"axis {negative} of `{name}` is negative",
+            _span_of(op, name),
+            notes=(f"{shape[negative]} = {extents[negative]}",),
+        )
     count = 1
     for extent in extents:
         count *= extent

@@ -59,7 +59,8 @@ class Head:
         if is_size(name):
             error = unknown("size", name, known, ref.span, "E0201")
             remedy = f"define it in `where`, like `{name} == ...`, or let an input axis have it"
-            error.help = f"{error.help}\n{remedy}" if error.help else remedy
+            close = error.help if error.help and error.help.startswith("did") else None
+            error.help = f"{remedy};\nor {close}" if close else remedy
             raise error
         raise unknown("name", name, known, ref.span, "E0201")
 

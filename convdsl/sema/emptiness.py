@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from convdsl.diagnostics import CdslError, Span
+from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.ir.expr import Expr, Pred, Reduce, Var, children, eq, ge
 from convdsl.ir.index import Index, sym
@@ -22,6 +22,7 @@ from convdsl.sema.declarations import read_head
 from convdsl.sema.integers import to_index
 from convdsl.sema.model import ResolvedOp
 from convdsl.sema.parameters import integers_of
+from convdsl.sema.places import place_of
 from convdsl.syntax import ast
 
 _OPERATIONS = 20_000_000  # of isl: well under a second
@@ -163,7 +164,7 @@ def _error(op: ResolvedOp, site: _Site, found: Mapping[str, int], system: System
     return CdslError(
         "E0306",
         f"`{reduce.op}[{bound}]` can be over no points" + (f": at {at}" if at else ""),
-        _span(op, site),
+        place_of(op, site.tensor, reduce),
         notes=tuple(
             note
             for note in (
@@ -175,36 +176,3 @@ def _error(op: ResolvedOp, site: _Site, found: Mapping[str, int], system: System
         help=f"say what it is then, `{reduce.op}[...] e else v`,\n"
         "or exclude it in `where`" + (f", like `{zero} >= 1`" if zero else ""),
     )
-
-
-def _span(op: ResolvedOp, site: _Site) -> Span:
-    """The place of the reduction: the first of its kind in the statement that binds these names."""
-    definitions = [let.definition for let in op.syntax.lets] + [op.syntax.result]
-    definition = next(d for d in definitions if d.tensor.name == site.tensor)
-    wanted = [v.name for v in site.reduce.vars]
-    exact, similar = None, None
-    for node in _reductions(definition.value):
-        names = [b.name.name for b in node.binders]
-        if node.reducer == site.reduce.op and node.otherwise is None:
-            similar = similar or node.span
-            exact = node.span if exact is None and names == wanted else exact
-    return exact or similar or definition.span
-
-
-def _reductions(expr: ast.Expr | ast.Comparison) -> Iterator[ast.Reduce]:
-    match expr:
-        case ast.Reduce():
-            yield expr
-            yield from _reductions(expr.body)
-            if expr.otherwise is not None:
-                yield from _reductions(expr.otherwise)
-        case ast.Binary(_, left, right) | ast.Comparison(_, left, right):
-            yield from _reductions(left)
-            yield from _reductions(right)
-        case ast.Negate(operand):
-            yield from _reductions(operand)
-        case ast.Call(_, args):
-            for arg in args:
-                yield from _reductions(arg)
-        case _:
-            return

@@ -165,14 +165,6 @@ def show(expr: ast.Expr | ast.Comparison, env: Mapping[str, int] | None = None) 
     return _show(expr, env or {})[0]
 
 
-def show_chain(chain: ast.Chain, env: Mapping[str, int] | None = None) -> str:
-    """The clause as text: `0 <= out_pad < max(stride, dilation)`."""
-    out = show(chain.operands[0], env)
-    for op, operand in zip(chain.ops, chain.operands[1:], strict=True):
-        out += f" {op} {show(operand, env)}"
-    return out
-
-
 _SUM, _PRODUCT, _UNARY, _ATOM = range(4)
 
 

@@ -2,8 +2,9 @@
 
 An index ranges over the axes it stands on. Inputs and the result have declared axes; the axes of a
 let are the ranges of its own indices. A let's index that its own statement says nothing about (an
-output position, which stands only in a relation) takes the range of the places that read it. So
-ranges are found by going round the statements until nothing changes; then all places are compared.
+output position, which stands only in a relation) takes the range of the places that read it, and
+where these have none but a written one, that. So ranges are found by going round the statements
+until nothing changes; then all places are compared.
 """
 
 from __future__ import annotations
@@ -133,6 +134,7 @@ class _Solver:
             changed = False
             for place in self.places:
                 changed |= self._learn(place)
+            changed = changed or self._learn_written()
         for n, statement in enumerate(self.statements):
             for name in statement.indices:
                 if (n, name) not in self.extents and (n, name) not in self.written:
@@ -160,6 +162,42 @@ class _Solver:
         own = self.statements[let].axes[place.axis].names[place.factor].name
         self.extents[let, own] = self.extents[key]
         return True
+
+    def _learn_written(self) -> bool:
+        """Give one let's index that nothing else tells the written range of all that read it."""
+        readers: dict[tuple[int, str], list[Place]] = {}
+        for place in self.places:
+            if place.factor is not None and (place.statement, place.index) in self.written:
+                let = self.lets.get(place.tensor)
+                if let is not None and self._extent_at(place) is None:
+                    own = self.statements[let].axes[place.axis].names[place.factor].name
+                    readers.setdefault((let, own), []).append(place)
+        for key, places in readers.items():
+            first, *others = [(p, *self.written[p.statement, p.index]) for p in places]
+            for other in others:
+                if not all(
+                    self.equal.agree(a, b) for a, b in zip(first[1:], other[1:], strict=True)
+                ):
+                    raise self._readers_differ(key, first, other)
+            if self.equal.normal(first[1]) == ZERO:
+                self.extents[key] = first[2]
+                return True
+        return False
+
+    def _readers_differ(
+        self, key: tuple[int, str], a: tuple[Place, Index, Index], b: tuple[Place, Index, Index]
+    ) -> CdslError:
+        name, let = self.statements[key[0]].indices[key[1]], self.statements[key[0]].target
+        return CdslError(
+            "E0208",
+            f"`{name.name}` of `{let}` has two ranges: {a[1]}..{a[2]} and {b[1]}..{b[2]}",
+            name.span,
+            notes=tuple(
+                Note(f"`{let}` is read here at an index in {low}..{high}", place.span)
+                for place, low, high in (a, b)
+            ),
+            help="nothing else gives its range, so all that read it must have the same one",
+        )
 
     def _extent_at(self, place: Place) -> Index | None:
         """The extent of the axis (or factor) at a place; None while it is not known."""
@@ -202,7 +240,8 @@ class _Solver:
                     f"the range of `{own}` depends on an index",
                     ref.span,
                     notes=("a range is made of integers, sizes and int parameters",),
-                    help="bind a further index and relate the two in a relation",
+                    help="for all k up to n, bind one more index for the difference,\n"
+                    "`sum[k, d in 0..N | k + d == n]`, or multiply by a mask tensor",
                 )
             return self.head.integer(ref)
 
@@ -269,7 +308,8 @@ class _Solver:
                 f"nothing gives the range of `{index.name}`",
                 index.span,
                 notes=("no tensor is read at it here, and no reader of the `let` tells either",),
-                help=f"read a tensor at `{index.name}`, or the `let` at an index of known range",
+                help=f"read a tensor at `{index.name}`, or the `let` at an index of known range:\n"
+                "one that stands on another axis too, or has its range written from 0",
             )
         return CdslError(
             "E0207",

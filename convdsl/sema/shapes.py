@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from convdsl.diagnostics import CdslError
+from convdsl.diagnostics import CdslError, Note
 from convdsl.ir.index import Index
 from convdsl.sema.integers import refs, show
 from convdsl.sema.model import ResolvedOp
 from convdsl.sema.names import quoted, unknown
+from convdsl.sema.without import stated
 from convdsl.syntax import ast
 
 
@@ -139,7 +140,11 @@ def inexact(
 
 
 def undetermined(
-    op: ResolvedOp, missing: list[str], axes: list[Axis], env: Mapping[str, int]
+    op: ResolvedOp,
+    missing: list[str],
+    axes: list[Axis],
+    env: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
 ) -> CdslError:
     """E0304: sizes that the shapes leave open."""
     for axis in axes:
@@ -154,7 +159,7 @@ def undetermined(
                 f"axis {axis.number} of `{axis.tensor}` cannot determine {quoted(unknowns)}",
                 axis.decl.span,
                 notes=(f"{show(axis.decl)} = {axis.extent} has {len(unknowns)} unknown sizes",),
-                help=f"give one: `sizes={{{unknowns[0]!r}: ...}}`, or let another axis have it",
+                help=f"give one, {give_sizes(unknowns[:1])},\nor let another axis have it",
             )
         if unknowns:
             return CdslError(
@@ -162,11 +167,33 @@ def undetermined(
                 f"axis {axis.number} of `{axis.tensor}` cannot determine `{unknowns[0]}`",
                 axis.decl.span,
                 notes=(f"{_formula(axis, env, axis.extent)}, whatever `{unknowns[0]}` is",),
-                help=f"give it: `sizes={{{unknowns[0]!r}: ...}}`",
+                help=f"give it: {give_sizes(unknowns)}",
             )
+    chains = [chain for name in missing if (chain := stated(op, name)) is not None]
+    carriers = {
+        name: [t.name for t in op.inputs if any(name in e.free for e in t.shape)]
+        for name in missing
+    }
+    wanted = {t for names in carriers.values() for t in names}
+    without = [t.name for t in op.inputs if t.name in wanted and t.name not in shapes]
+    decl = op.declaration(carriers[missing[0]][0])
     return CdslError(
         "E0304",
         f"nothing determines {quoted(missing)}",
-        help=f"pass the inputs that have {'it' if len(missing) == 1 else 'them'}, or give"
-        f" `sizes={{{missing[0]!r}: ...}}`",
+        next(r.span for axis in decl.axes for r in refs(axis) if r.name == missing[0]),
+        notes=tuple(
+            Note(
+                f"this clause tells `{show(chain.operands[0])}` from sizes not known either",
+                chain.span,
+            )
+            for chain in chains
+        ),
+        help=(f"pass {quoted(without)}, or give " if without else "give ") + give_sizes(missing),
     )
+
+
+def give_sizes(names: Iterable[str]) -> str:
+    """How sizes are given."""
+    options = " ".join(f"-D {name}=..." for name in names)
+    values = ", ".join(f"{name!r}: ..." for name in names)
+    return f"`{options}`, or `sizes={{{values}}}` in Python"

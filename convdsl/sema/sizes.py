@@ -58,7 +58,7 @@ def solve_sizes(
                 open_axes.append(axis)
     missing = [name for name in op.input_sizes if name not in sizes]
     if missing and not partial:
-        raise undetermined(op, missing, open_axes, {**known, **sizes})
+        raise undetermined(op, missing, open_axes, {**known, **sizes}, shapes)
     return sizes | {name: given[name].__index__() for name, _ in op.defined if name in given}
 
 

@@ -118,7 +118,7 @@ def _reduce(expr: ast.Reduce) -> Doc:
     inside: list[Doc] = [Group(joined(binders, (",", Line())))]
     if expr.relations:  # one below the other, behind the indices if the first one fits there
         relations: list[Doc] = [(size(r.left), " == ", size(r.right)) for r in expr.relations]
-        inside += [Group((Line(), "| ")), Align(joined(relations, (",", Line())))]
+        inside += [Line(own=True), "| ", Align(joined(relations, (",", Line())))]
     head = Group((expr.reducer, "[", Align(tuple(inside)), "]"))
     tail: list[Doc] = [Line(), _expr(expr.body, _PRODUCT, tight=False)]
     if expr.otherwise is not None:

@@ -14,9 +14,13 @@ _DEEPEST = 60  # deeper nesting does not indent further: a line would be nothing
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A newline, or `flat` where the group fits on one line."""
+    """A newline, or `flat` where the group fits on one line.
+
+    In a group that does not, an `own` one is still `flat` if what follows it fits.
+    """
 
     flat: str = " "
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ def render(doc: Doc, indent: int = 0, column: int = 0) -> str:
             case tuple():
                 tasks += [(indent, flat, part) for part in reversed(doc)]
             case Line():
+                flat = flat or (doc.own and _fits(doc.flat, tasks, WIDTH - column))
                 out.append(doc.flat if flat else "\n" + " " * indent)
                 column = column + len(doc.flat) if flat else indent
             case Nest():

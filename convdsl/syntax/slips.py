@@ -127,7 +127,8 @@ def _relation_compares(s: Scene) -> CdslError | None:
         "E0122",
         "a relation is one equation with `==`",
         s.span,
-        help="narrow an index with a range, like `k in 0..n`; join equations with commas",
+        help="a range narrows by sizes, `k in 0..count`; by an index, `k <= n`, it is done with\n"
+        "one more for the difference, `sum[k, d in 0..N | k + d == n]`, or with a mask tensor",
     )
 
 

@@ -152,7 +152,7 @@ def _left(head: Head, most: int, start: tuple[Index, ...] = ()) -> tuple[Index, 
         defined = head.defined and head.chance(40)
         extent = Extent((head.pick(list(head.defined)),)) if defined else head.extent()
         new = Index(head.index_name(out), extent)
-        if head.volume((*out, new)) * 4 <= VOLUME:
+        if head.volume((*out, new)) * 16 <= VOLUME:
             out.append(new)
     return tuple(out)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from convdsl.syntax import ast
+from tests.strategies.filters import draw_filter
 from tests.strategies.head import VOLUME, Head, Tensor
 from tests.strategies.trees import (
     HERE,
@@ -191,12 +192,20 @@ class Values:
     def reduction(self, kind: str, scope: Scope, depth: int) -> Value:
         h = self.head
         self.reductions -= 1
-        bound = self._bound(scope)
-        relations = self._relations(scope, bound)
         outside = self.standing
         self.standing = set()
+        room = len(h.inputs) + 2 <= _MAX_INPUTS
+        found = draw_filter(h, scope, self.readable(scope)) if room and h.chance(50) else None
+        body: Value | None = None
+        if found is not None:
+            bound, relations = found.bound, found.relations
+            body = self._times(kind, found.data, found.taps)
+        else:
+            bound = self._bound(scope)
+            relations = self._relations(scope, bound)
+            if room and h.chance(60):
+                body = self._product(kind, (*scope, *bound), bound)
         inner = (*scope, *bound)
-        body = self._product(kind, inner, bound) if h.chance(60) else None
         if body is None:
             body = self.value(kind, inner, depth - 1)
         binders = tuple(self._binder(i) for i in bound)
@@ -267,21 +276,23 @@ class Values:
             low, high = number(0), index.extent.tree
         return ast.Binder(ref(index.name), low, high, span=HERE)
 
-    def _product(self, kind: str, scope: Scope, bound: Scope) -> Value | None:
+    def _product(self, kind: str, scope: Scope, bound: Scope) -> Value:
         """A product of two reads with roles: each index in one of them or in both."""
         h = self.head
-        if len(h.inputs) + 2 > _MAX_INPUTS:
-            return None
         a: list[Index] = []
         b: list[Index] = []
-        own = self.readable(scope)
-        for index in own:
+        for index in self.readable(scope):
             role = h.number(0, 3)
             if role == 0 and index in bound:
                 role = 3
             a += [index] if role in (1, 3) else []
             b += [index] if role in (2, 3) else []
-        left, right = self.new_read(kind, a), self.new_read(kind, b)
+        return self._times(kind, tuple(a), tuple(b))
+
+    def _times(self, kind: str, a: Scope, b: Scope) -> Value:
+        """The product of two new inputs, each perhaps inside of a function."""
+        h = self.head
+        left, right = self.new_read(kind, list(a)), self.new_read(kind, list(b))
         for _ in range(2):
             if h.chance(20):
                 left = Value(call(h.pick(["relu", "abs"]), left.tree), left.bound, left.kind)

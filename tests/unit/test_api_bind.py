@@ -57,6 +57,20 @@ def test_bind_in_steps(target: str) -> None:
     assert np.array_equal(first(x), x + 2 * y)
 
 
+def test_arguments_after_bind_are_the_others() -> None:
+    """Positions count what is not bound; where they do not fit, the error says so."""
+    x, y, b = whole(4), whole(4, seed=1), whole(4, seed=2)
+    bound = convdsl.compile(AXPY).bind(x=x)
+    for wrong in ((x, y, b), (y, whole(3)), (y, whole(4, 1))):
+        with pytest.raises(CdslError, match="`x` is bound: pass the others"):
+            bound(*wrong)
+    with pytest.raises(CdslError, match="`x` is bound, so it cannot be given"):
+        bound(y, x=x)
+    with pytest.raises(CdslError) as caught:
+        convdsl.compile(AXPY)(x, whole(3))
+    assert "bound" not in str(caught.value)
+
+
 def test_wrong_binds() -> None:
     kernel = convdsl.compile(FIR, sizes={"K": 3})
 

@@ -148,6 +148,58 @@ def test_dynamic() -> None:
     assert "sizes" in refused("E0358", FIR, sizes={"N": 1}, dynamic=["N"]).message
 
 
+def test_absent() -> None:
+    x, y = whole(4), whole(4, seed=1)
+    for target in ("numpy", "wgsl"):
+        kernel = convdsl.compile(AXPY, target=target, absent="b", dynamic="N")
+        assert kernel.options.absent == {"b"}
+        called = convdsl.compile(AXPY, sizes={"N": 4}, absent=("b",), target=target)
+        assert "b: f32" not in kernel.source + called.source
+    kernel = convdsl.compile(AXPY, absent=["b"])
+    assert np.array_equal(kernel(x, y, b=None), x + 2 * y)
+    for call in (lambda: kernel(x, y, b=y), lambda: kernel(x, y, y), lambda: kernel.bind(b=y)):
+        with pytest.raises(CdslError, match="`b` is compiled in as absent") as caught:
+            call()
+        assert caught.value.code == "E0352"
+    assert "`c`" in refused("E0311", AXPY, absent=["c"]).message
+    assert "`x`" in refused("E0311", AXPY, absent=["x"]).message
+
+
+def test_a_size_that_a_clause_tells_without_an_input() -> None:
+    text = "op f(x: f32[N], b: f32[M] = 0) -> y: f32[M] where M == N + 1 { y[m] = b[m] + (sum[n] x[n]) }"
+    kernel = convdsl.compile(text, sizes={"N": 2}, absent=["b"])
+    assert "f32[3]" in kernel.source
+    either = convdsl.compile(text, dynamic=["N"], absent=["b"])
+    assert either.options.dynamic == {"N", "M"}
+    assert either(whole(5)).shape == (6,)
+    with pytest.raises(CdslError, match="E0356"):
+        _ = convdsl.compile(text, sizes={"N": 2}).source
+
+
+def test_the_algorithm_is_one_that_exists() -> None:
+    error = refused("E0358", FIR, algorithm="magic")
+    assert "`magic`" in error.message
+    assert error.help == "choose one of: gather, phases, columns"
+
+
+NAMES = """
+op f(self: f32[N], repeat: f32[N], out: f32[N]) -> y: f32[N] {
+    y[n] = self[n] + repeat[n] * out[n]
+}
+"""
+
+
+def test_inputs_named_like_arguments() -> None:
+    """`self` goes by name too, `repeat` and `out` by position."""
+    a, b, c = (whole(3, seed=n) for n in range(3))
+    kernel = convdsl.compile(NAMES)
+    assert np.array_equal(kernel(a, b, c), a + b * c)
+    bound = kernel.bind(self=a, out=c)
+    assert np.array_equal(bound(repeat=b), a + b * c)
+    result = np.empty(3, np.float32)
+    assert kernel(a, b, c, out=result) is result
+
+
 def test_nothing_to_show_before_sizes_are_known() -> None:
     kernel = convdsl.compile(FIR, sizes={"K": 3})
     for name in ("source", "plan", "stages", "schedule", "executable"):

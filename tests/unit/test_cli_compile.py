@@ -34,6 +34,22 @@ def test_given_sizes_are_numbers(cli: Cli) -> None:
     assert "x: f32[N, L]" in some.out
 
 
+def test_absent_inputs_are_constants(cli: Cli) -> None:
+    sizes = ["-D", "N=2", "-D", "L=100", "-D", "K=5"]
+    done = cli("compile", "fir.cdsl", *sizes, "--absent", "b")
+    assert (
+        done.out
+        == convdsl.compile(
+            FIR, target="wgsl", sizes={"N": 2, "L": 100, "K": 5}, absent=["b"]
+        ).source
+    )
+    assert "input b" not in done.out
+    record = json.loads(cli("compile", "fir.cdsl", "--absent", "b", "--json").out)
+    assert (record["absent"], record["without"]) == (["b"], ["b"])
+    assert "E0311" in cli("compile", "fir.cdsl", "--absent", "w").err
+    assert cli("compile", "fir.cdsl", "--absent", "b,b").code == 2
+
+
 def test_numpy_runs_without_convdsl(cli: Cli) -> None:
     done = cli("compile", "fir.cdsl", "--target", "numpy")
     assert done.code == 0

@@ -1,4 +1,4 @@
-"""The command as users run it: interrupts, pipes, full disks, limits, and how fast it starts."""
+"""The command as users run it: interrupts, pipes, full disks, limits, and what it loads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,6 @@ import pytest
 from tests.unit.cli_tools import FIR, command, process
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and limits of POSIX")
-
-SECONDS = 2.0  # within which any mistake is told; the machine may be busy, so tests allow more
-SLACK = 5.0
 
 
 def named(value: object) -> str:
@@ -47,10 +43,8 @@ def _interrupted(folder: Path, args: list[str], after: float) -> tuple[int, str]
         assert begun.stdout is not None
         assert begun.stdout.read(1) == "."
         time.sleep(after)
-        sent = time.perf_counter()
         begun.send_signal(signal.SIGINT)
-        _, err = begun.communicate(timeout=60)
-    assert time.perf_counter() - sent < SLACK
+        _, err = begun.communicate(timeout=60)  # against a hang; the work would take longer
     return begun.returncode, err
 
 
@@ -160,9 +154,7 @@ def test_hostile_texts(folder: Path, name: str, verb: str) -> None:
     file = folder / "text.cdsl"
     if content is not None:
         file.write_bytes(content)
-    begin = time.perf_counter()
     done = process(verb, "text.cdsl", cwd=folder)
-    took = time.perf_counter() - begin
     if verb == "fmt" and name == "pathname":
         assert done.returncode == 0  # nothing is already in the canonical form
         return
@@ -170,7 +162,6 @@ def test_hostile_texts(folder: Path, name: str, verb: str) -> None:
     assert done.stderr.startswith(f"error[{code}]: ")
     assert len(done.stderr) < 2000
     assert done.stdout == "" or verb == "check"
-    assert took < SECONDS + SLACK
     assert content is None or file.read_bytes() == content
 
 
@@ -202,25 +193,6 @@ def test_what_is_loaded(folder: Path, args: list[str], heavy: set[str]) -> None:
     if args == ["--help"]:
         heavy = heavy - {"inspect"}  # click and dataclasses import it
     assert _modules(folder, *args) & heavy == set()
-
-
-def _best(folder: Path, args: list[str]) -> float:
-    def times() -> Iterator[float]:
-        for _ in range(5):
-            begin = time.perf_counter()
-            process(*args, cwd=folder)
-            yield time.perf_counter() - begin
-
-    return min(times())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("args", "budget"), [(["--help"], 0.25), (["compile", "fir.cdsl"], 0.8)], ids=str
-)
-def test_start_up_times(folder: Path, args: list[str], budget: float) -> None:
-    """The best of a few runs, twice the budget: a machine that runs tests is a busy one."""
-    assert _best(folder, args) < 2 * budget
 
 
 def test_the_installed_command() -> None:

@@ -19,6 +19,7 @@ from convdsl.sema.emptiness import check_reductions
 from convdsl.sema.instantiate import check_absent, instantiate
 from convdsl.sema.resolve import resolve
 from convdsl.sema.sizes import bind_parameters, complete_sizes, solve_sizes
+from convdsl.sema.without import without
 from convdsl.syntax.parser import parse
 
 CASES = sorted((Path(__file__).parents[1] / "errors" / "sema").glob("*.cdsl"))
@@ -38,6 +39,7 @@ def _use(text: str, name: str) -> None:
     check_absent(op, absent)
     sizes: dict[str, int] = {}
     if "shapes" in given:
+        op = without(op, [t.name for t in op.inputs if t.name not in given["shapes"]])
         sizes = solve_sizes(op, parameters, {k: tuple(v) for k, v in given["shapes"].items()})
         sizes = complete_sizes(op, parameters, sizes, absent=absent)
     check_reductions(op, parameters, instantiate(op, parameters, sizes, absent))

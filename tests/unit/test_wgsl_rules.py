@@ -42,6 +42,7 @@ BAD = {
     "builtin": "var max: f32 = 1.0;",
     "underscores": "let __a = 1;",
     "too large": "let u: i32 = 2147483648;",
+    "too large a difference": "let u: i32 = b - 2147483648;",
     "infinite": "tile[t] = 1e39;",
     "f16": "var h: f16 = f16(1.0);",
     "brackets": "tile[t] = (1.0;",
