@@ -14,6 +14,7 @@ from convdsl.ir.expr import Pred, Var
 from convdsl.ir.index import Index, as_index, const, floordiv
 
 GUESS = 64  # a size without a number, when only costs depend on it
+BUDGET = 400  # steps of one proof: what is not proved by then is tested by the text instead
 
 
 class _Guess(dict[str, int]):
@@ -29,6 +30,7 @@ class Facts:
         self.ranges: dict[str, tuple[Index, Index]] = {}
         self.lets: dict[str, Index] = {}
         self.assumed: list[Index] = []
+        self._budget = BUDGET
 
     def copy(self) -> Facts:
         out = Facts(self.sizes)
@@ -69,6 +71,7 @@ class Facts:
             distance = (index - known).as_int()
             if distance is not None and distance >= 0:
                 return True
+        self._budget = BUDGET
         return self._holds(index, 12)
 
     def positive(self, index: Index) -> bool:
@@ -95,6 +98,7 @@ class Facts:
 
     def bound(self, index: Index) -> Index | None:
         """An upper bound free of loop variables, or None."""
+        self._budget = BUDGET
         return self._bound(self.expand(index), 8)
 
     # -- the prover -------------------------------------------------------------------------------
@@ -102,7 +106,8 @@ class Facts:
         value = e.as_int()
         if value is not None:
             return value >= 0
-        if depth == 0:
+        self._budget -= 1
+        if depth == 0 or self._budget < 0:
             return False
         for monomial, c in e.terms:
             if len(monomial) == 1 and isinstance(monomial[0], Fn):

@@ -102,6 +102,8 @@ def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | Non
         return Choice("gather", "asked for")
     if any(v.extent == 0 for v in (*piece.vars, *reduction.vars)):
         return Choice("gather", "a sum or a result without elements")
+    if reduction.op == "sum" and reduction.dtype == "i32":
+        return Choice("gather", "a sum of integers: every thread adds up its own terms")
     gemm = gemm_of(piece, data_first)
     if wanted == "phases" and dense_form(piece, data_first) is not None:
         return Choice("phases", "asked for")

@@ -74,12 +74,10 @@ def _relation(head: Head, output: Index, data: Index, tap: Index) -> ast.Relatio
     """`data*a + tap*b == output + pad`, or `output*a + tap*b == data + pad`, sides changed at times."""
     a, b = head.pick(_STEPS)
     first, alone = (data, output) if head.chance(65) else (output, data)
-    if head.chance(10):  # no unit coefficient anywhere
-        alone_factor = head.pick([2, 3, -2])
-    else:
-        alone_factor = head.pick([1, 1, 1, -1])
+    # At times there is no unit coefficient anywhere.
+    own = head.pick([2, 3, -2]) if head.chance(10) else head.pick([1, 1, 1, -1])
     left = binary("+", _times(head, first, a), _times(head, tap, b))
-    right: ast.Expr = _times(head, alone, alone_factor)
+    right: ast.Expr = _times(head, alone, own)
     pad = head.number(-4, 6)
     if pad:
         name = head.parameter(pad) if head.chance(40) else None

@@ -1,0 +1,70 @@
+"""What a plan says of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import convdsl
+from convdsl import ops
+from convdsl.passes.plan import choose_numpy, choose_wgsl
+from convdsl.sema.instantiate import instantiate
+from convdsl.sema.resolve import resolve
+from tests.unit.api_programs import FIR, PRODUCT
+
+SHIPPED = ("conv1d", "conv_transpose1d", "istft", "matmul", "max_pool1d", "softmax", "vocoder_step")
+
+
+@pytest.mark.parametrize("target", ["numpy", "wgsl"])
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("symbols", [True, False], ids=["symbols", "numbers"])
+def test_the_reason_is_that_of_a_reduction(name: str, target: str, symbols: bool) -> None:
+    """Of the one with the most work: never of an equation that only follows it."""
+    text = ops.source(name)
+    sizes = resolve(convdsl.parse(text)).input_sizes
+    params = {"kernel": 3} if name == "max_pool1d" else {}
+    how: dict[str, Any] = {"dynamic": sizes} if symbols else {"sizes": dict.fromkeys(sizes, 300)}
+    plan = convdsl.compile(text, target=target, params=params, **how).plan
+    assert plan.reason != "elementwise"
+    assert f"{plan.algorithm}: {plan.reason}" in plan.equations.values()
+
+
+def test_the_largest_of_several() -> None:
+    text = (
+        "op two(x: f32[N, K], w: f32[K, M]) -> y: f32[N, M] {"
+        " let h[n, m] = sum[k] x[n, k] * w[k, m] let top[n] = max[m] h[n, m]"
+        " y[n, m] = h[n, m] - top[n] }"
+    )
+    for how in ({"sizes": {"N": 64, "K": 256, "M": 64}}, {"dynamic": ["N", "K", "M"]}):
+        plan = convdsl.compile(text, **how).plan  # type: ignore[arg-type]
+        assert plan.algorithm == "phases"
+        assert plan.reason in plan.equations["h"]
+
+
+def test_repr_is_short_and_str_says_why_once() -> None:
+    plan = convdsl.compile(PRODUCT, sizes={"M": 64, "K": 32, "N": 48}).plan
+    assert repr(plan) == "<plan phases, 196,608 flops>"
+    assert str(plan).count(plan.reason) == 1
+    tiled = convdsl.compile(PRODUCT, target="wgsl", dynamic=["M", "K", "N"]).plan
+    assert repr(tiled) == f"<plan phases ({tiled.tiles})>"
+
+
+@pytest.mark.parametrize(
+    ("k", "numpy", "wgsl"),
+    [(1, "only 1 term:", "only 1 term a result,"), (3, "only 3 terms:", "only 3 terms a result,")],
+)
+def test_one_is_no_plural(k: int, numpy: str, wgsl: str) -> None:
+    op = resolve(convdsl.parse(PRODUCT))
+    system = instantiate(op, {}, {"M": 64, "K": k, "N": 64})
+    assert numpy in choose_numpy(system)["c"].reason
+    assert wgsl in choose_wgsl(system)["c"].reason
+    row = instantiate(op, {}, {"M": 1, "K": 64, "N": 64})
+    assert "only 1 row, too few" in choose_wgsl(row)["c"].reason
+
+
+def test_a_maximum_is_no_sum() -> None:
+    text = "op top(x: f32[N, K]) -> y: f32[N] where K >= 1 { y[n] = max[k] x[n, k] }"
+    reason = convdsl.compile(text, sizes={"N": 3, "K": 4}).plan.reason
+    assert reason == "a max is no sum of products: slices over the taps"
+    assert convdsl.compile(FIR, sizes={"N": 3, "L": 9, "K": 4}).plan.reason
