@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+SCHEDULE = ".schedule.cdsl"  # behind the operator's name
 
 
 def manifest(kernel: Kernel) -> dict[str, Any]:
@@ -42,11 +43,21 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "accuracy": options.accuracy,
         "limits": options.limits,
         "algorithm": options.algorithm,
+        "schedule": None if options.schedule is None else str(options.schedule),
+        "applied": executable.schedule,
         "plan": executable.plan.to_json(),
         "module": executable.manifest(),
         "program": options.text,
         "constants": {},
     }
+
+
+def texts(kernel: Kernel) -> dict[str, str]:
+    """The generated files by name, and the applied schedule, which can be edited and given back."""
+    executable = kernel.executable
+    if executable.schedule is None:
+        return executable.files()
+    return executable.files() | {f"{kernel.options.op.name}{SCHEDULE}": executable.schedule}
 
 
 def save(kernel: Kernel, directory: str | PathLike[str]) -> list[Path]:
@@ -59,7 +70,7 @@ def save(kernel: Kernel, directory: str | PathLike[str]) -> list[Path]:
     folder = Path(directory)
     record = manifest(kernel)
     parts: dict[str, list[bytes | memoryview]] = {
-        name: [text.encode()] for name, text in kernel.executable.files().items()
+        name: [text.encode()] for name, text in texts(kernel).items()
     }
     if kernel.constants:
         from convdsl.npy import npy_parts
@@ -100,9 +111,10 @@ def load_kernel(directory: str | PathLike[str]) -> Kernel:
         program, op=record["op"], target=record["target"], sizes=record["fixed"],
         params=record["params"], accuracy=record["accuracy"], limits=record["limits"],
         dynamic=record["dynamic"], absent=record["without"], algorithm=record["algorithm"],
+        schedule=record["schedule"],
     )  # fmt: skip
-    executable = kernel.specialise(record["sizes"], frozenset(record["absent"]))
-    for name, text in executable.files().items():
+    kernel.specialise(record["sizes"], frozenset(record["absent"]))
+    for name, text in texts(kernel).items():
         if record["files"].get(name) != _facts([text.encode()]):
             raise _another_text(folder / name, record)
     if not record["constants"]:
@@ -142,6 +154,7 @@ _FIELDS: dict[str, Callable[[object], bool]] = {
     "accuracy": _text,
     "limits": _text,
     "algorithm": lambda value: value is None or value in ("gather", "phases", "columns"),
+    "schedule": lambda value: value is None or (_text(value) and "\n" in value),
     "program": _text,
     "files": _map(dict),
     "constants": _map(str),
@@ -238,7 +251,9 @@ def _changed(path: Path) -> CdslError:
     return CdslError(
         "E0362",
         f"`{path}` was changed after the kernel was saved",
-        help="change the operator and save again; an edited module is run without convdsl",
+        help="compile with it and save again: `--schedule FILE`"
+        if path.name.endswith(SCHEDULE)
+        else "change the operator and save again; an edited module is run without convdsl",
     )
 
 

@@ -58,8 +58,23 @@ class Place:
     def array_type(self) -> str:
         if self.buffer.memory not in ("workgroup", "register"):
             return f"array<{self.element_type}>"
+        if self.rows:
+            width = self.extents[-1] // (4 if self.form.vector else 1)
+            return f"array<array<{self.element_type}, {width}>, {self.elements // self.extents[-1]}>"
         count = self.elements // 4 if self.form.vector else self.elements
         return f"array<{self.element_type}, {max(count, 1)}>"
+
+    @property
+    def rows(self) -> bool:
+        """Whether it is an array of rows.
+
+        A tile's row number is a constant once a loop is unrolled, and the place in the row does not
+        change with it: then an implementation that clamps each index does so once, not once a read.
+        """
+        extents = self.extents if self.buffer.memory == "workgroup" else ()
+        if len(extents) < 2 or min(extents) < 1:
+            return False
+        return not self.form.vector or extents[-1] % 4 == 0
 
     @property
     def bytes(self) -> int:
@@ -88,11 +103,11 @@ class Memory:
     def element(self, access: Access) -> str:
         """The element, to be read or assigned."""
         place = self.place(access)
-        index = self._env.resolve(self._offset(access, place))
+        row, index = self._split_row(access, place)
         if not place.form.vector:
-            return self._reference(place, index)
+            return self._reference(place, index, row)
         quad, rest = self._parts(index)
-        whole, component = self._reference(place, quad), rest.as_int()
+        whole, component = self._reference(place, quad, row), rest.as_int()
         if component is None:
             return f"{whole}[{self._index.value(rest)}]"
         return f"{whole}.{LANES[component]}"
@@ -102,12 +117,12 @@ class Memory:
         place = self.place(access)
         if not place.form.vector:
             return None
-        index = self._env.resolve(self._offset(access, place))
+        row, index = self._split_row(access, place)
         found = self._quads.get(index)
         if found is None:
             quad = index.without(LANE) // 4 if aligned(index, LANE) else None
             found = self._quads[index] = (quad,)
-        return None if found[0] is None else self._reference(place, found[0])
+        return None if found[0] is None else self._reference(place, found[0], row)
 
     def registers(self) -> list[str]:
         """The declarations of all register variables that were used."""
@@ -127,6 +142,15 @@ class Memory:
         return found
 
     # -- places -----------------------------------------------------------------------------------
+    def _split_row(self, access: Access, place: Place) -> tuple[Index | None, Index]:
+        """The row of an array of rows, and the element's number in it or in the whole buffer."""
+        if not place.rows:
+            return None, self._env.resolve(self._offset(access, place))
+        if access.dims != place.buffer.dims:
+            raise InternalError(f"the tile {access.tensor} is viewed as {access.dims}")
+        above = Access(access.tensor, access.index[:-1], access.dims[:-1])
+        return self._env.resolve(above.offset()), self._env.resolve(access.index[-1])
+
     def _offset(self, access: Access, place: Place) -> Index:
         found = self._offsets.get(id(access))
         if found is None:
@@ -141,8 +165,12 @@ class Memory:
             found = self._offsets[id(access)] = (access, offset(access, skip))
         return found[1]
 
-    def _reference(self, place: Place, index: Index) -> str:
-        """The unit (element, or vec4 of a vec4 buffer) with this number."""
+    def _reference(self, place: Place, index: Index, row: Index | None = None) -> str:
+        """The unit (element, or vec4 of a vec4 buffer) with this number, in its row if it has one."""
+        if row is not None:
+            self.used.add(place.buffer.name)
+            at = self._index.value(row, f"{place.name}_row")
+            return f"{place.name}[{at}][{self._index.value(index, f'{place.name}_at')}]"
         if place.buffer.memory != "register":
             self.used.add(place.buffer.name)
             return f"{place.name}[{self._index.value(index, f'{place.name}_at')}]"

@@ -12,6 +12,7 @@ from convdsl._version import __version__
 COMMANDS = {
     "compile": ("compile", "Make WGSL or NumPy from an operator."),
     "run": ("run", "Run an operator on .npy files or random data."),
+    "show": ("show", "Show the loops that a schedule makes."),
     "check": ("check", "Check files and warn of what looks unintended."),
     "fmt": ("fmt", "Bring files into the canonical form."),
     "explain": ("explain", "Explain an error code."),

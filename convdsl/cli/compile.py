@@ -19,6 +19,7 @@ from convdsl.cli.options import (
     limits_option,
     names_of,
     op_option,
+    schedule_option,
     suggestion,
     target_option,
 )
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Print the program after a pass on stderr; may repeat; `all` for each.",
 )
+@schedule_option
 @accuracy_option
 @limits_option
 @json_option
@@ -68,6 +70,7 @@ def command(
     folder: Path | None,
     emit: str | None,
     passes: tuple[str, ...],
+    schedule: Path | None,
     accuracy: str,
     limits: str,
     as_json: bool,
@@ -107,7 +110,7 @@ def command(
     given = assign(op, values)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits, absent=gone,
+        accuracy=accuracy, limits=limits, absent=gone, schedule=schedule,
         dynamic=[name for name in op.input_sizes if name not in given.sizes],
     )  # fmt: skip
     _print_passes(kernel, passes)
@@ -116,9 +119,9 @@ def command(
     elif folder is not None:
         _write(kernel, folder, as_json)
     elif as_json:
-        from convdsl.artifact import manifest
+        from convdsl.artifact import manifest, texts
 
-        out_json(manifest(kernel) | {"texts": kernel.executable.files()})
+        out_json(manifest(kernel) | {"texts": texts(kernel)})
     else:
         out(kernel.source, newline=False)
 

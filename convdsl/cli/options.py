@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -153,6 +154,10 @@ accuracy_option = click.option(
 limits_option = click.option(
     "--limits", type=click.Choice(["webgpu", "adapter"]), default="webgpu", show_default=True,
     help="What WGSL may use: what any browser has, or what this machine's adapter has.",
+)  # fmt: skip
+schedule_option = click.option(
+    "--schedule", metavar="FILE", type=click.Path(path_type=Path),
+    help="A file with a schedule for the operator and target, instead of the one that is chosen.",
 )  # fmt: skip
 file_argument = click.argument("file", metavar="OP.cdsl")
 

@@ -16,6 +16,7 @@ from convdsl.cli.options import (
     json_option,
     limits_option,
     op_option,
+    schedule_option,
     target_option,
 )
 from convdsl.cli.output import out, out_json
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     help="Time N more calls and show the median.",
 )
 @click.option("--check", is_flag=True, help="Compare with the float64 definition (small sizes).")
+@schedule_option
 @accuracy_option
 @limits_option
 @json_option
@@ -71,6 +73,7 @@ def command(
     output: Path | None,
     repeat: int | None,
     check: bool,
+    schedule: Path | None,
     accuracy: str,
     limits: str,
     as_json: bool,
@@ -102,7 +105,7 @@ def command(
     arrays = gather(op, params, given.sizes, read, names, seed)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits,
+        accuracy=accuracy, limits=limits, schedule=schedule,
     )  # fmt: skip
     result, facts = _run(kernel, arrays, repeat)
     if check:

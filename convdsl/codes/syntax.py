@@ -188,8 +188,8 @@ TABLE: dict[str, Code] = {
     "E0118": code(
         "no operator",
         """
-        The text is empty, holds comments only, or holds schedules only. A schedule stands in a text
-        with its operator.
+        The text is empty, holds comments only, or holds schedules only. A schedule stands in the text
+        of its operator, or is given next to it: `compile(..., schedule=...)` in Python.
         """,
     ),
     "E0119": code(

@@ -18,6 +18,7 @@ from convdsl.passes.lower_numpy import lower_numpy
 from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import Algorithm, Choice, choose_numpy, choose_wgsl
+from convdsl.passes.scheduled import choices_of, tiles_of
 from convdsl.schedule.default import default_schedule
 from convdsl.schedule.schedule import Schedule
 
@@ -83,11 +84,11 @@ def lower_to_wgsl(
     trace.system("definition", system)
     system = trace.system("normalise", normalise(system))
     choices = choose_wgsl(system, algorithm)
-    schedule, tiles = default_schedule(system, choices, limits.threads, limits.bytes, given)
+    schedule, _ = default_schedule(system, choices, limits.threads, limits.bytes, given)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system)
     trace.system("rewrite", state.system)
     trace.covers = prove_covers(state.system)
     program = trace.program("lower", lower_wgsl(state, limits))
-    shown = {name: str(t) for name, t in tiles.items()}
-    return Lowered(program, state.system, choices, shown, schedule)
+    said = choices_of(choices, given)
+    return Lowered(program, state.system, said, tiles_of(state), schedule)

@@ -32,10 +32,10 @@ class Tiles:
 # Rate relative to the best, as far as it depends on the tile alone: results a thread keeps in
 # registers pay for the reads of workgroup memory, and few threads hide little latency.
 _CANDIDATES: tuple[tuple[Tiles, float], ...] = (
-    (Tiles(128, 128, 16, 8, 8), 1.0),
+    (Tiles(64, 128, 16, 8, 8), 1.0),
+    (Tiles(128, 128, 16, 8, 8), 0.92),
     (Tiles(128, 64, 16, 8, 8), 0.9),
-    (Tiles(64, 128, 16, 8, 8), 0.9),
-    (Tiles(64, 64, 16, 8, 8), 0.75),
+    (Tiles(64, 64, 16, 8, 8), 0.85),
     (Tiles(64, 64, 16, 4, 4), 0.6),
     (Tiles(32, 64, 16, 4, 4), 0.55),
     (Tiles(64, 32, 16, 4, 4), 0.55),

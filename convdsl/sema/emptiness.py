@@ -160,7 +160,9 @@ def _error(op: ResolvedOp, site: _Site, found: Mapping[str, int], system: System
     sizes = ", ".join(f"{n} = {v}" for n, v in found.items() if n in symbols)
     ranges = ", ".join(f"{v.name} in {v.low}..{v.high}" for v in reduce.vars)
     relations = ", ".join(f"{p.index} == 0" for p in reduce.constraints)
-    zero = next((n for n in symbols if found.get(n) == 0), None)
+    ranged = {name for v in reduce.vars for name in (v.high - v.low).free}
+    zeros = [n for n in symbols if found.get(n) == 0]
+    zero = next((n for n in zeros if n in ranged), next(iter(zeros), None))
     return CdslError(
         "E0306",
         f"`{reduce.op}[{bound}]` can be over no points" + (f": at {at}" if at else ""),

@@ -16,7 +16,7 @@ from tests.wgsl_rules import check_wgsl_text
 pytestmark = pytest.mark.gpu
 
 # Every drawn program is a pipeline to be made, which takes the driver 20 to 100 ms a kernel.
-few = settings(max_examples=max(8, settings().max_examples // 4))
+few = settings(max_examples=max(8, settings().max_examples // 2))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -63,7 +63,8 @@ def _check_system(
     verify_system(again)
     assert print_system(again) == text
     for tensor, verdict in prove_covers(system).items():
-        assert verdict in (Verdict.PROVED, Verdict.UNPROVED), tensor
+        # With sizes as symbols a product of two may stand in the way; nothing is ever refuted.
+        assert verdict is Verdict.PROVED or system.sizes, tensor
 
 
 def _check_program(

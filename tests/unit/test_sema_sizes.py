@@ -304,6 +304,10 @@ def test_no_result_needs_no_maximum() -> None:
     refused("E0306", check, text, {}, {"N": 3, "J": 0})
     assert "J = 0" in refused("E0306", check, text, {}, {})
     check(text.replace("{", "where J >= 1 {"), {}, {})
+    other = text.replace("x: f32[N, J]", "w: f32[K], x: f32[N, J]")
+    assert "like `J >= 1`" in refused(
+        "E0306", check, other, {}, {}
+    )  # K may be 0 too, and it is first
 
 
 def test_products_of_sizes_wait_for_numbers() -> None:

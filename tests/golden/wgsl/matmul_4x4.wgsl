@@ -8,8 +8,8 @@
 @group(0) @binding(1) var<storage, read> b: array<f32>;
 @group(0) @binding(2) var<storage, read_write> c: array<f32>;
 
-var<workgroup> a_tile: array<vec4<f32>, 72>;
-var<workgroup> b_tile: array<vec4<f32>, 72>;
+var<workgroup> a_tile: array<array<vec4<f32>, 9>, 8>;
+var<workgroup> b_tile: array<array<vec4<f32>, 9>, 8>;
 
 // matmul: tile 32x32x8, 4x4 a thread
 @compute @workgroup_size(8, 8, 1)
@@ -31,12 +31,11 @@ fn matmul(
   acc_1_0 = vec4<f32>(0.0);
   acc_2_0 = vec4<f32>(0.0);
   acc_3_0 = vec4<f32>(0.0);
-  let tx_mod_8: i32 = tx % 8;
   let tx_div_8: i32 = tx / 8;
-  let a_tile_at: i32 = tx_mod_8 + tx_div_8*9 + ty*9;
+  let row: i32 = tx_div_8 + ty;
+  let tx_mod_8: i32 = tx % 8;
   let a_at: i32 = tx_mod_8*36 + tx_div_8 + mb*288 + ty;
   let at: i32 = tx_mod_8*4 + mb*32;
-  let row: i32 = tx_div_8 + ty;
   let b_at: i32 = tx_mod_8*4 + tx_div_8*41 + nb*32 + ty*41;
   let at_3: i32 = tx_mod_8*4 + nb*32;
   for (var kb: i32 = 0; kb < 2; kb++) {
@@ -54,7 +53,7 @@ fn matmul(
         picked.w = a[a_at_2 + 27];
       }
     }
-    a_tile[a_tile_at] = picked;
+    a_tile[row][tx_mod_8] = picked;
     var picked_2: vec4<f32> = vec4<f32>(0.0);
     let b_at_2: i32 = b_at + kb*328;
     if (at_2 < 9) {
@@ -67,13 +66,11 @@ fn matmul(
         picked_2.w = b[b_at_2 + 3];
       }
     }
-    b_tile[a_tile_at] = picked_2;
+    b_tile[row][tx_mod_8] = picked_2;
     workgroupBarrier();
     for (var kk: i32 = 0; kk < 8; kk++) {
-      let a_tile_at_2: i32 = ty + kk*9;
-      av = a_tile[a_tile_at_2];
-      let b_tile_at: i32 = tx + kk*9;
-      bv = b_tile[b_tile_at];
+      av = a_tile[kk][ty];
+      bv = b_tile[kk][tx];
       acc_0_0 = fma(vec4<f32>(av.x), bv, acc_0_0);
       acc_1_0 = fma(vec4<f32>(av.y), bv, acc_1_0);
       acc_2_0 = fma(vec4<f32>(av.z), bv, acc_2_0);

@@ -8,8 +8,8 @@
 @group(0) @binding(1) var<storage, read> b: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> c: array<vec4<f32>>;
 
-var<workgroup> a_tile: array<vec4<f32>, 272>;
-var<workgroup> b_tile: array<vec4<f32>, 272>;
+var<workgroup> a_tile: array<array<vec4<f32>, 17>, 16>;
+var<workgroup> b_tile: array<array<vec4<f32>, 17>, 16>;
 
 // matmul: tile 64x64x16, 8x8 a thread
 @compute @workgroup_size(8, 8, 1)
@@ -58,32 +58,29 @@ fn matmul(
   acc_7_0 = vec4<f32>(0.0);
   acc_7_1 = vec4<f32>(0.0);
   let at: i32 = tx + ty*8;
-  let tx_mod_16: i32 = at % 16;
   let row: i32 = at / 16;
-  let a_tile_at: i32 = tx_mod_16 + row*17;
+  let tx_mod_16: i32 = at % 16;
   let a_at: i32 = tx_mod_16*256 + row + mb*4096;
   let b_at: i32 = tx_mod_16 + row*16 + nb*16;
-  let a_tile_at_2: i32 = ty*2;
+  let a_tile_at: i32 = ty*2;
   for (var kb: i32 = 0; kb < 4; kb++) {
     workgroupBarrier();
     let a_at_2: i32 = a_at + kb*16;
-    a_tile[a_tile_at] = vec4<f32>(a[a_at_2], a[a_at_2 + 64], a[a_at_2 + 128], a[a_at_2 + 192]);
-    a_tile[a_tile_at + 68] = vec4<f32>(a[a_at_2 + 4], a[a_at_2 + 68], a[a_at_2 + 132], a[a_at_2 + 196]);
-    a_tile[a_tile_at + 136] = vec4<f32>(a[a_at_2 + 8], a[a_at_2 + 72], a[a_at_2 + 136], a[a_at_2 + 200]);
-    a_tile[a_tile_at + 204] = vec4<f32>(a[a_at_2 + 12], a[a_at_2 + 76], a[a_at_2 + 140], a[a_at_2 + 204]);
+    a_tile[row][tx_mod_16] = vec4<f32>(a[a_at_2], a[a_at_2 + 64], a[a_at_2 + 128], a[a_at_2 + 192]);
+    a_tile[row + 4][tx_mod_16] = vec4<f32>(a[a_at_2 + 4], a[a_at_2 + 68], a[a_at_2 + 132], a[a_at_2 + 196]);
+    a_tile[row + 8][tx_mod_16] = vec4<f32>(a[a_at_2 + 8], a[a_at_2 + 72], a[a_at_2 + 136], a[a_at_2 + 200]);
+    a_tile[row + 12][tx_mod_16] = vec4<f32>(a[a_at_2 + 12], a[a_at_2 + 76], a[a_at_2 + 140], a[a_at_2 + 204]);
     let b_at_2: i32 = b_at + kb*256;
-    b_tile[a_tile_at] = b[b_at_2];
-    b_tile[a_tile_at + 68] = b[b_at_2 + 64];
-    b_tile[a_tile_at + 136] = b[b_at_2 + 128];
-    b_tile[a_tile_at + 204] = b[b_at_2 + 192];
+    b_tile[row][tx_mod_16] = b[b_at_2];
+    b_tile[row + 4][tx_mod_16] = b[b_at_2 + 64];
+    b_tile[row + 8][tx_mod_16] = b[b_at_2 + 128];
+    b_tile[row + 12][tx_mod_16] = b[b_at_2 + 192];
     workgroupBarrier();
     for (var kk: i32 = 0; kk < 16; kk++) {
-      let a_tile_at_3: i32 = a_tile_at_2 + kk*17;
-      av_0 = a_tile[a_tile_at_3];
-      av_1 = a_tile[a_tile_at_3 + 1];
-      let b_tile_at: i32 = tx + kk*17;
-      bv_0 = b_tile[b_tile_at];
-      bv_1 = b_tile[b_tile_at + 8];
+      av_0 = a_tile[kk][a_tile_at];
+      av_1 = a_tile[kk][a_tile_at + 1];
+      bv_0 = b_tile[kk][tx];
+      bv_1 = b_tile[kk][tx + 8];
       acc_0_0 = fma(vec4<f32>(av_0.x), bv_0, acc_0_0);
       acc_0_1 = fma(vec4<f32>(av_0.x), bv_1, acc_0_1);
       acc_1_0 = fma(vec4<f32>(av_0.y), bv_0, acc_1_0);

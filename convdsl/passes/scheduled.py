@@ -1,0 +1,34 @@
+"""What a given schedule makes of the choices: the plan says what runs, not what would have been chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from convdsl.passes.plan import Algorithm, Choice
+from convdsl.passes.tiling import tiling_of
+from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.state import State
+
+
+def choices_of(choices: Mapping[str, Choice], given: Schedule | None) -> Mapping[str, Choice]:
+    """The choices, those of equations that the schedule names replaced by what it says."""
+    if given is None:
+        return choices
+    out = dict(choices)
+    for name in choices:
+        verbs = {s.verb for s in given.steps if getattr(s, "equation", "").split(".")[0] == name}
+        if verbs:
+            algorithm: Algorithm = choices[name].algorithm
+            if "columns" in verbs:
+                algorithm = "columns"
+            elif verbs & {"phases", "solve"}:
+                algorithm = "phases"
+            elif "gather" in verbs:
+                algorithm = "gather"
+            out[name] = Choice(algorithm, "as the schedule says")
+    return out
+
+
+def tiles_of(state: State) -> dict[str, str]:
+    """The tiles of every piece whose loops are arranged, in words."""
+    return {name: tiling_of(nest).words for name, nest in state.nests.items()}
