@@ -12,6 +12,7 @@ from convdsl.passes.plan import Choice
 from convdsl.passes.reduce_loops import FLUSH
 from convdsl.passes.tiles import Tiles, choose_tiles
 from convdsl.schedule.nest import operands
+from convdsl.schedule.packing import packs
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State, start
 from convdsl.schedule.step import Step
@@ -20,6 +21,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.solve import Solve
@@ -49,12 +51,16 @@ def default_schedule(
             builder.equation(equation.tensor, choices[equation.tensor].algorithm)
         return Schedule(system.name, "wgsl", tuple(builder.steps)), builder.tiles
     builder.state = given.replay(system)
-    touched = {getattr(step, "equation", "").split(".")[0] for step in given.steps}
+    treated = {
+        step.equation for step in given.steps if isinstance(step, Gather | Solve | Phases | Columns)
+    }
     for equation in builder.state.system.equations:
         name = equation.tensor
-        if name not in touched and name in choices:
+        if name in builder.state.nests:
+            continue
+        if name in choices and name not in treated:
             builder.equation(name, choices[name].algorithm)
-        elif name not in builder.state.nests:
+        else:
             builder.rest(name)
     return given.then(*builder.steps), builder.tiles
 
@@ -105,6 +111,9 @@ class _Builder:
         gemm = contraction_of(self.state.pieces()[name])
         if gemm is None or not gemm.m or not gemm.n:
             return
+        for tensor, axes in packs(gemm):
+            self.do(Pack(name, tensor, axes, self.tensors.fresh(f"{tensor}_packed")))
+        gemm = contraction_of(self.state.pieces()[name]) or gemm
         tiles = choose_tiles(gemm, *self.limits)
         self.tiles[name] = tiles
         self.gemm(name, gemm, tiles)

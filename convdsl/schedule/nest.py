@@ -14,15 +14,19 @@ whatever the verbs did; `convdsl.schedule.lower` turns it into loop IR.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from convdsl.diagnostics import Span
+from convdsl.ir.atoms import Sym
 from convdsl.ir.equation import Piece
 from convdsl.ir.expr import Binary, Expr, Pred, Reduce, free_names, loads
 from convdsl.ir.index import Index, sym
 from convdsl.ir.loop import Level
 from convdsl.passes.names import Names
 from convdsl.passes.phases import the_reduction
+from convdsl.passes.relation import linear
+from convdsl.schedule.rejoin import rejoin
 
 Memory = Literal["workgroup", "register"]
 Policy = Literal["guard", "cut", "pad"]
@@ -30,7 +34,7 @@ Policy = Literal["guard", "cut", "pad"]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop from 0 to `extent`."""
+    """A loop from 0 to `extent`, which may depend on loops around it."""
 
     name: str
     extent: Index
@@ -62,7 +66,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """A scheduled piece. `digits` lists the loops in the order in which they make up the variables."""
+    """A scheduled piece. `digits` lists the loops in the order in which they make up the variables.
+
+    `span` is the line of the last step that changed it.
+    """
 
     piece: Piece
     loops: tuple[Loop, ...]
@@ -71,6 +78,7 @@ class Nest:
     tails: tuple[Tail, ...] = ()
     stages: tuple[Stage, ...] = ()
     partial: str | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def loop(self, name: str) -> Loop:
         return next(x for x in self.loops if x.name == name)
@@ -87,7 +95,27 @@ class Nest:
 
     def names(self) -> Names:
         """Fresh names beside those of the nest."""
-        return Names({x.name for x in self.loops} | set(self.values))
+        return Names(self.taken)
+
+    @property
+    def taken(self) -> set[str]:
+        """The names of its loops and variables."""
+        return {x.name for x in self.loops} | set(self.values)
+
+    def around(self, loop: Loop) -> frozenset[str]:
+        """The loops that the extent of a loop depends on: they must stay around it."""
+        free = loop.extent.free
+        return frozenset(x.name for x in self.loops if x.name in free)
+
+    @property
+    def weight(self) -> int:
+        """How long its index expressions are, in names."""
+        indices = [
+            *self.values.values(),
+            *(t.condition.index for t in self.tails),
+            *(x.extent for x in self.loops),
+        ]
+        return sum(_weight(i) for i in indices)
 
     def replaced(
         self, gone: tuple[str, ...], made: tuple[Loop, ...], values: Mapping[str, Index]
@@ -95,10 +123,10 @@ class Nest:
         """Loops replaced by others in the place of the first; `values` gives the old by the new."""
 
         def put(index: Index) -> Index:
-            return index.substitute(values)
+            return rejoin(index.substitute(values))
 
         at, where = self.place(gone[0]), self.digits.index(gone[0])
-        loops = [x for x in self.loops if x.name not in gone]
+        loops = [replace(x, extent=put(x.extent)) for x in self.loops if x.name not in gone]
         loops[at:at] = made
         digits = [d for d in self.digits if d not in gone]
         digits[where:where] = [x.name for x in made]
@@ -126,12 +154,24 @@ class Nest:
 def nest_of(piece: Piece) -> Nest:
     """The plain nest of a piece whose reduction, if it has one, is solved and dense."""
     reduction = the_reduction(piece.value)
-    loops = [Loop(v.name, v.extent, False) for v in piece.vars]
-    values = {v.name: sym(v.name) + v.low for v in piece.vars}
-    for var in reduction.vars if reduction is not None else ():
-        loops.append(Loop(var.name, var.extent, True))
-        values[var.name] = sym(var.name) + var.low
+    loops: list[Loop] = []
+    values: dict[str, Index] = {}
+    for var in (*piece.vars, *(reduction.vars if reduction is not None else ())):
+        low, high = var.low.substitute(values), var.high.substitute(values)
+        loops.append(Loop(var.name, high - low, len(loops) >= len(piece.vars)))
+        values[var.name] = sym(var.name) + low
     return Nest(piece, tuple(loops), tuple(x.name for x in loops), values)
+
+
+def unsolved(piece: Piece) -> Pred | None:
+    """A relation that `gather` would solve; what it cannot solve is a condition like any other."""
+    reduction = the_reduction(piece.value)
+    for pred in reduction.constraints if reduction is not None else ():
+        assert reduction is not None
+        form = linear(pred.index, [v.name for v in reduction.vars]) if pred.kind == "eq" else None
+        if form is not None and form.coefficients:
+            return pred
+    return None
 
 
 def operands(reduction: Reduce) -> dict[str, Expr]:
@@ -155,3 +195,12 @@ def factors(body: Expr) -> list[Expr]:
     if isinstance(body, Binary) and body.op == "*":
         return factors(body.left) + factors(body.right)
     return [body]
+
+
+def _weight(index: Index) -> int:
+    """The number of names in an index expression."""
+    count = 0
+    for monomial, _ in index.terms:
+        for atom in monomial:
+            count += 1 if isinstance(atom, Sym) else sum(_weight(a) for a in atom.args)
+    return count

@@ -8,6 +8,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.solve import Solve
@@ -19,7 +20,7 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
-        Gather, Solve, Phases, Columns,
+        Gather, Solve, Phases, Columns, Pack,
         Split, Fuse, Order, Map, Stage, Unroll, Vectorize, Partial,
     )
 }  # fmt: skip
