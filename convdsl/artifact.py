@@ -154,7 +154,7 @@ _FIELDS: dict[str, Callable[[object], bool]] = {
     "accuracy": _text,
     "limits": _text,
     "algorithm": lambda value: value is None or value in ("gather", "phases", "columns"),
-    "schedule": lambda value: value is None or (_text(value) and "\n" in value),
+    "schedule": lambda value: value is None or (isinstance(value, str) and "\n" in value),
     "program": _text,
     "files": _map(dict),
     "constants": _map(str),

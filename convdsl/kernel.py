@@ -90,8 +90,9 @@ class Variants:
         from convdsl.backends.base import Request
 
         o = self._options
-        system = instantiate(o.op, o.params, sizes, absent)
-        check_reductions(o.op, o.params, system)
+        op = without(o.op, absent)
+        system = instantiate(op, o.params, sizes, absent)
+        check_reductions(op, o.params, system)
         request = Request(system, o.accuracy, o.limits, o.algorithm, o.schedule)
         return backend(o.target).compile(request)
 

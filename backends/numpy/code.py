@@ -41,6 +41,7 @@ _OPERATORS: dict[str, type[ast.operator]] = {
     "/": ast.Div,
     "//": ast.FloorDiv,
     "%": ast.Mod,
+    "**": ast.Pow,
 }
 _COMPARISONS: dict[str, type[ast.cmpop]] = {
     "==": ast.Eq,

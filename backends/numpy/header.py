@@ -13,7 +13,7 @@ from convdsl.backends.numpy.module import NumpyModule
 from convdsl.backends.numpy.names import identifier
 from convdsl.backends.numpy.render import docstring, names_in, render
 from convdsl.backends.numpy.scope import Dims, Scope
-from convdsl.diagnostics import InternalError
+from convdsl.diagnostics import CdslError, InternalError
 from convdsl.ir.index import as_name, product, sym
 from convdsl.ir.loop import Buffer
 
@@ -96,6 +96,13 @@ def _checks(inputs: Sequence[Buffer], scope: Scope) -> list[Item]:
     while unknown:
         step = next(filter(None, (_solve(b, scope, unknown) for b in symbolic)), None)
         if step is None:
+            on_axes = {name for b in symbolic for d in scope.shapes[b.name] for name in d.free}
+            if lost := sorted(unknown - on_axes):
+                raise CdslError(
+                    "E0304",
+                    f"no input that the NumPy text reads has the size `{lost[0]}`",
+                    help="give its number, or do not leave out the input that has it",
+                )
             raise InternalError(f"sizes {sorted(unknown)} do not follow from the inputs")
         out.append(step)
     for name, value in program.definitions:
@@ -123,7 +130,7 @@ def _solve(buffer: Buffer, scope: Scope, unknown: set[str]) -> ast.stmt | None:
     for at, extent in enumerate(shape):
         found = bare_product(extent)
         open_names = [] if found is None else [n for n in found[1] if n in unknown]
-        if found is None or len(open_names) != 1:
+        if found is None or len(set(open_names)) != 1:
             continue
         unknown.discard(open_names[0])
         node = code.subscript(array, [code.number(at)])
@@ -132,6 +139,9 @@ def _solve(buffer: Buffer, scope: Scope, unknown: set[str]) -> ast.stmt | None:
             node = code.operate(node, "//", code.call("max", scope.integer(others), code.number(1)))
         elif found[0] != 1:
             node = code.operate(node, "//", scope.integer(others))
+        if len(open_names) > 1:  # a root; the check of the array finds one that is not exact
+            exponent = code.operate(code.number(1), "/", code.number(len(open_names)))
+            node = code.call("round", code.operate(node, "**", exponent))
         return code.assign(code.name(scope.identifier(open_names[0])), node)
     return None
 

@@ -26,19 +26,22 @@ def command(
     """Check files and warn of what looks unintended.
 
     Checked are the syntax, names, ranges, relations and types of every operator, its `where`
-    clauses as far as there are numbers, and that no max or min is over nothing. Exit 1 if there
-    is an error.
+    clauses as far as there are numbers, and that no max or min is over nothing. A schedule is
+    applied when -D gives numbers to all sizes; its operator may stand in another of the files.
+    Exit 1 if there is an error.
     """
     from convdsl.diagnostics import CdslError
-    from convdsl.syntax.parser import load
 
     report: list[dict[str, Any]] = []
     seen: set[str] = set()
+    loaded: dict[str, Program] = {}
     for name in files:
-        facts: dict[str, Any] = {"file": name, "ops": [], "errors": [], "warnings": []}
+        facts: dict[str, Any] = {
+            "file": name, "ops": [], "schedules": [], "errors": [], "warnings": []
+        }  # fmt: skip
         report.append(facts)
         try:
-            program = load(name)
+            program = loaded[name] = _load(name)
             for op in _chosen(program, op_name):
                 try:
                     note, found = _check(op, values, seen)
@@ -52,6 +55,9 @@ def command(
                     out(f"{name}: {op.name.name} is right{note}")
         except CdslError as error:
             _say(facts["errors"], error, as_json)
+    for facts in report:
+        if facts["file"] in loaded:
+            _schedules(facts, loaded, op_name, values, as_json)
     failed = any(facts["errors"] for facts in report)
     unknown = [name for name in values if name not in seen]
     if unknown and not failed:
@@ -61,10 +67,55 @@ def command(
     return int(failed)
 
 
+def _load(name: str) -> Program:
+    """A file with operators, schedules or both."""
+    from convdsl.syntax import checks
+    from convdsl.syntax.parser import parse_items, read_source
+
+    program = parse_items(read_source(name), name)
+    if program.ops or not program.items:
+        checks.operators(program)
+    return program
+
+
+def _schedules(
+    facts: dict[str, Any],
+    loaded: dict[str, Program],
+    op_name: str | None,
+    values: Numbers,
+    as_json: bool,
+) -> None:
+    """The schedules of a file whose operators are right."""
+    from convdsl.diagnostics import CdslError
+    from convdsl.syntax.ast import Schedule
+
+    program = loaded[facts["file"]]
+    blocks = [item for item in program.items if isinstance(item, Schedule)]
+    blocks = [b for b in blocks if op_name in (None, b.op.name)]
+    if not blocks or facts["errors"]:
+        return
+    from convdsl.cli.check_schedule import check_schedule
+
+    for block in blocks:
+        title = f"schedule {block.op.name} for {block.target.name}"
+        try:
+            note, found = check_schedule(block, program, list(loaded.values()), values)
+        except CdslError as error:
+            _say(facts["errors"], error, as_json)
+            continue
+        facts["schedules"].append({"op": block.op.name, "target": block.target.name})
+        for warning in found:
+            _say(facts["warnings"], warning, as_json)
+        if not as_json:
+            out(f"{facts['file']}: {title} is right{note}")
+
+
 def _chosen(program: Program, name: str | None) -> tuple[Op, ...]:
     from convdsl.sema.resolve import select_op
 
-    return program.ops if name is None else (select_op(program, name),)
+    if name is None or not program.ops:
+        return program.ops
+    return (select_op(program, name),)
 
 
 def _check(op: Op, values: Numbers, seen: set[str]) -> tuple[str, list[Warning]]:

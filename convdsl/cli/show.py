@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -76,11 +77,11 @@ def command(
         out(str(page))
     elif as_json:
         seen = shots(kernel)
-        record = {"op": op.name, "target": target, "nests": seen[-1].nests, "steps": []}
-        for before, after in zip(seen, seen[1:], strict=False):
-            changed = {n: {"before": b, "after": a} for n, (b, a) in changes(before, after).items()}
-            entry = {"step": str(after.step), "given": after.given, "changed": changed}
-            record["steps"].append(entry)
-        out_json(record)
+        listed = [
+            {"step": str(b.step), "given": b.given, "changed": changes(a, b)}
+            for a, b in pairwise(seen)
+        ]
+        nests = seen[-1].nests
+        out_json({"op": op.name, "target": target, "nests": nests, "steps": listed})
     else:
         out("\n".join(nest_lines(kernel, steps)))

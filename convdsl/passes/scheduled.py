@@ -1,4 +1,4 @@
-"""What a given schedule makes of the choices: the plan says what runs, not what would have been chosen."""
+"""The choices under a given schedule: a plan says what runs, not what would have been chosen."""
 
 from __future__ import annotations
 
@@ -30,5 +30,6 @@ def choices_of(choices: Mapping[str, Choice], given: Schedule | None) -> Mapping
 
 
 def tiles_of(state: State) -> dict[str, str]:
-    """The tiles of every piece whose loops are arranged, in words."""
-    return {name: tiling_of(nest).words for name, nest in state.nests.items()}
+    """The tiles of every sum whose loops are arranged, in words."""
+    sums = {n: nest for n, nest in state.nests.items() if nest.reduction is not None}
+    return {name: tiling_of(nest).words for name, nest in sums.items()}

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from convdsl.diagnostics import CdslError, InternalError
 from convdsl.ir.equation import System
+from convdsl.ir.index import sym
+from convdsl.ir.text_expr import pred_text
+from convdsl.schedule.nest import Nest
 from convdsl.schedule.schedule import Schedule, pick
 from convdsl.schedule.show import show_nest
-from convdsl.schedule.state import State, start
+from convdsl.schedule.state import State
+from convdsl.schedule.state import start as begin
 from convdsl.schedule.step import Step
 from convdsl.syntax.parser import parse_schedules
 
@@ -27,8 +32,22 @@ class Shot:
 
     @property
     def nests(self) -> dict[str, str]:
-        """The loops of each piece."""
-        return {name: show_nest(self.state.nest(name)) for name in self.state.pieces()}
+        """The loops of each piece, and how its indices follow from them."""
+        return {name: _text(self.state.nest(name)) for name in self.state.pieces()}
+
+
+def _text(nest: Nest) -> str:
+    out = [show_nest(nest)]
+    indent = "  " * len(nest.loops)
+    for name, value in nest.values.items():
+        start = value - sym(name)
+        if name in value.free and name not in start.free:  # the loop has the variable's name
+            out += [f"{indent}  {name} from {start}"] if start != 0 else []
+        else:
+            out.append(f"{indent}  {name} = {value}")
+    for tail in nest.tails:
+        out.append(f"{indent}  where {pred_text(tail.condition)} (tail {tail.policy})")
+    return "\n".join(out)
 
 
 def applied(kernel: Kernel) -> Schedule:
@@ -56,7 +75,7 @@ def shots(kernel: Kernel) -> list[Shot]:
     count = 0 if given is None else len(given.steps)
     system = kernel.executable.trace.steps["normalise"]
     assert isinstance(system, System)
-    out = [Shot(None, False, start(system))]
+    out = [Shot(None, False, begin(system))]
     for number, step in enumerate(schedule.steps):
         out.append(Shot(step, number < count, step.apply(out[-1].state)))
     return out
@@ -76,7 +95,7 @@ def nest_lines(kernel: Kernel, steps: bool) -> list[str]:
     if not steps:
         return _nests(seen[-1], seen[-1].nests, "")
     out = ["before the first step", *_nests(seen[0], seen[0].nests, "  ")]
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in pairwise(seen):
         changed = {n: new for n, (_, new) in changes(before, after).items() if new}
         out += ["", str(after.step), *(_nests(after, changed, "  ") or ["  no change"])]
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Var, ge, loads, map_index
 from convdsl.ir.index import Index, ceildiv, const, floordiv, modulo, product, sym, total
@@ -14,6 +14,7 @@ from convdsl.schedule.nest import Loop, Nest, Stage, operands
 from convdsl.schedule.rejoin import rejoin
 
 VECTOR = 4
+WRITTEN_OUT = 16  # steps of filling a tile up to which they are unrolled
 Body = tuple[Stmt, ...]
 
 
@@ -21,7 +22,8 @@ Body = tuple[Stmt, ...]
 class Copy:
     """A stage with its buffer: rows over summed loops, columns over free ones.
 
-    `conditions` are those under which the operand is read; elsewhere the copy holds zero.
+    `conditions` are those under which the operand is read; elsewhere the copy holds zero. `source` is
+    the tile that a copy in registers is filled from, where there is one.
     """
 
     stage: Stage
@@ -30,6 +32,7 @@ class Copy:
     columns: tuple[Loop, ...]
     buffer: Buffer
     conditions: tuple[Pred, ...]
+    source: Copy | None = None
 
     def access(self, lanes: tuple[Index, ...]) -> Access:
         """The element for the current iteration of all loops."""
@@ -43,31 +46,54 @@ class Copy:
         return Load(self.access(own), "i32" if self.buffer.dtype == "i32" else "f32")
 
 
-def copy_of(
+def moving_loops(
+    nest: Nest, stage: Stage, factor: Expr, threads: Sequence[Loop]
+) -> tuple[Loop, ...]:
+    """The loops inside a stage that its operand depends on; of a tile the thread loops too."""
+    needed = nest.depends_on(factor)
+    inside = {x.name for x in nest.loops[nest.place(stage.at) + 1 :] if x.level != "grid"}
+    lanes = {x.name for x in threads}
+    inside = inside | lanes if stage.memory == "workgroup" else inside - lanes
+    return tuple(nest.loop(d) for d in nest.digits if d in inside and d in needed)
+
+
+def copies_of(
+    nest: Nest, threads: Sequence[Loop], names: Names, conditions: Sequence[Pred]
+) -> list[Copy]:
+    """The buffers that the stages need."""
+    out = [_copy(nest, stage, threads, names, conditions) for stage in _outermost_first(nest)]
+    tiles = {c.stage.operand: c for c in out if c.stage.memory == "workgroup"}
+    for at, copy in enumerate(out):
+        tile = tiles.get(copy.stage.operand)
+        if copy.stage.memory == "register" and tile is not None and tile in out[:at]:
+            out[at] = replace(copy, source=tile, conditions=tile.conditions)
+    return out
+
+
+def _outermost_first(nest: Nest) -> list[Stage]:
+    """The stages from the outermost loop to the innermost; at one loop the tile before registers."""
+    return sorted(nest.stages, key=lambda s: (nest.place(s.at), s.memory == "register"))
+
+
+def _copy(
     nest: Nest, stage: Stage, threads: Sequence[Loop], names: Names, conditions: Sequence[Pred]
 ) -> Copy:
-    """The buffer that a stage needs: the loops inside it that its operand depends on."""
     reduction = nest.reduction
     assert reduction is not None
     factor = operands(reduction)[stage.operand]
-    needed = nest.depends_on(factor)
-    inside = {x.name for x in nest.loops[nest.place(stage.at) + 1 :] if x.level != "grid"}
-    in_tile = stage.memory == "workgroup"
-    lanes = {x.name for x in threads}
-    inside = inside | lanes if in_tile else inside - lanes
-    moving = [nest.loop(d) for d in nest.digits if d in inside and d in needed]
+    moving = moving_loops(nest, stage, factor, threads)
     rows = tuple(x for x in moving if x.reduced)
     columns = tuple(x for x in moving if not x.reduced)
     dims = (product(x.extent for x in rows), product(x.extent for x in columns) + stage.pad)
-    if in_tile:
-        every = {x.name for x in nest.loops}
-        mine = tuple(p for p in conditions if p.index.free & every <= needed)
+    every, needed = {x.name for x in nest.loops}, nest.depends_on(factor)
+    mine = tuple(p for p in conditions if p.index.free & every <= needed)
+    if stage.memory == "workgroup":
         buffer = Buffer(names.fresh(f"{_plain(stage)}_tile"), reduction.dtype, dims, "workgroup")
-        return Copy(stage, factor, rows, columns, buffer, mine)
-    own = tuple(x.extent for x in threads)
-    name = names.fresh(f"{_plain(stage)}_row")
-    buffer = Buffer(name, reduction.dtype, own + dims, "register", len(own))
-    return Copy(stage, factor, rows, columns, buffer, ())
+    else:
+        own = tuple(x.extent for x in threads)
+        name = names.fresh(f"{_plain(stage)}_row")
+        buffer = Buffer(name, reduction.dtype, own + dims, "register", len(own))
+    return Copy(stage, factor, rows, columns, buffer, mine)
 
 
 def _plain(stage: Stage) -> str:
@@ -111,11 +137,24 @@ def fill_tile(
     if (height * quads) % count:
         body = (If((ge(const(height * quads - 1) - place),), body),)
     times = ceildiv(const(height * quads), count)
-    return (For(Var(u, const(0), times), "unroll", body),)
+    short = (times.as_int() or 0) <= WRITTEN_OUT
+    return (For(Var(u, const(0), times), "unroll" if short else "serial", body),)
 
 
-def fill_row(copy: Copy, lanes: tuple[Index, ...], source: Expr) -> Body:
-    """One thread copies what it needs into registers."""
+def fill_row(
+    copy: Copy,
+    lanes: tuple[Index, ...],
+    put: Callable[[Expr], Expr],
+    pending: Sequence[Pred],
+) -> Body:
+    """One thread copies what it needs into registers, from the tile where there is one."""
+    if copy.source is not None:
+        source: Expr = copy.source.load(())
+    else:
+        source = put(copy.factor)
+        conditions = tuple(p for p in copy.conditions if p in pending)
+        if conditions:
+            source = Guard(conditions, source, Const(0, source.dtype))
     loops: list[tuple[Var, Level]] = [
         (Var(x.name, const(0), x.extent), "unroll") for x in (*copy.rows, *copy.columns)
     ]

@@ -2,75 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from convdsl.diagnostics import CdslError, Span
 from convdsl.ir.equation import System
+from convdsl.schedule.check import check_nest
+from convdsl.schedule.nest import Memory
+from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State, start
-from convdsl.schedule.step import Step
+from convdsl.schedule.step import Step, suggestion
 from convdsl.schedule.verbs import VERBS
-from convdsl.schedule.words import Words
+from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.fuse import Fuse
+from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.map import Map, Where
+from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.partial import Partial
+from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.solve import Solve
+from convdsl.schedule.verbs.split import Split
+from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.unroll import Unroll
+from convdsl.schedule.verbs.vectorize import Vectorize
+from convdsl.schedule.words import Words, words_of
 from convdsl.syntax import ast
+from convdsl.syntax.parser import parse_schedules
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Steps in order. `str(schedule)` is its text, and `parse_schedule(text)` gives it back."""
+    """Steps in order. `str(schedule)` is its text, and `Schedule.parse(text)` gives it back.
+
+    Each verb is a method of the same name that returns the schedule with one more step:
+
+        Schedule("matmul", "wgsl").split("y", "m", 8, "mo", "mi").map("y", {"mo": "grid"})
+    """
 
     op: str
-    target: str
+    target: str = "wgsl"
     steps: tuple[Step, ...] = ()
-    spans: tuple[Span | None, ...] = ()
+    spans: tuple[Span | None, ...] = field(default=(), compare=False, repr=False)
+
+    @staticmethod
+    def parse(text: str, name: str = "<schedule>") -> Schedule:
+        """The one schedule of a text; CdslError E0626 where there are none or several."""
+        found = parse_schedules(text, name)
+        if len(found) != 1:
+            how = f"are {len(found)} schedules" if found else "is no schedule"
+            span = found[1].span if found else None
+            raise CdslError("E0626", f"there {how} in {name}, not one", span)
+        return from_syntax(found[0])
 
     def __str__(self) -> str:
         lines = "".join(f"    {step}\n" for step in self.steps)
         return f"schedule {self.op} for {self.target} {{\n{lines}}}\n"
 
     def then(self, *steps: Step) -> Schedule:
-        """The schedule with further steps."""
-        return replace(self, steps=(*self.steps, *steps), spans=())
+        """The schedule with further steps; CdslError E0601 for one that could not be written."""
+        for step in steps:
+            _check_written(step)
+        spans = (*self.spans, *(None for _ in self.steps[len(self.spans) :]))
+        return replace(
+            self, steps=(*self.steps, *steps), spans=spans + (None,) * len(steps) if spans else ()
+        )
 
-    def replay(self, system: System) -> State:
-        """What the steps make of a system; CdslError E06xx at the first that does not apply."""
+    def replay(self, system: System, complete: bool = True) -> State:
+        """What the steps make of a system; CdslError E06xx at the first that does not apply.
+
+        `complete`: what the loops have become must be able to run, too.
+        """
         state = start(system)
         for n, step in enumerate(self.steps):
+            span = self.spans[n] if n < len(self.spans) else None
             try:
                 state = step.apply(state)
             except CdslError as error:
-                if error.span is None and n < len(self.spans):
-                    error.span = self.spans[n]
+                error.span = error.span or span
                 raise
+            if span is not None and step.equation in state.nests:
+                nest = replace(state.nests[step.equation], span=span)
+                state = state.with_nest(step.equation, nest)
+        if complete:
+            for name, nest in state.nests.items():
+                check_nest(name, nest)
         return state
+
+    # -- the verbs --------------------------------------------------------------------------------
+    def gather(self, equation: str) -> Schedule:
+        return self.then(Gather(equation))
+
+    def solve(self, equation: str, variable: str) -> Schedule:
+        return self.then(Solve(equation, variable))
+
+    def phases(
+        self, equation: str, output: str, tap: str, block: str, phase: str, taps: str
+    ) -> Schedule:
+        return self.then(Phases(equation, output, tap, block, phase, taps))
+
+    def columns(self, equation: str, name: str) -> Schedule:
+        return self.then(Columns(equation, name))
+
+    def split(
+        self,
+        equation: str,
+        loop: str,
+        factor: int,
+        outer: str,
+        inner: str,
+        tail: Literal["guard", "cut", "pad", "perfect"] = "guard",
+    ) -> Schedule:
+        return self.then(Split(equation, loop, factor, outer, inner, tail))
+
+    def fuse(self, equation: str, loops: Iterable[str], name: str) -> Schedule:
+        return self.then(Fuse(equation, tuple(loops), name))
+
+    def order(self, equation: str, *loops: str) -> Schedule:
+        return self.then(Order(equation, loops))
+
+    def map(self, equation: str, places: Mapping[str, Where]) -> Schedule:
+        return self.then(Map(equation, tuple(places.items())))
+
+    def stage(self, equation: str, operand: str, at: str, memory: Memory, pad: int = 0) -> Schedule:
+        return self.then(Stage(equation, operand, at, memory, pad))
+
+    def unroll(self, equation: str, *loops: str) -> Schedule:
+        return self.then(Unroll(equation, loops))
+
+    def vectorize(self, equation: str, loop: str) -> Schedule:
+        return self.then(Vectorize(equation, loop))
+
+    def partial(self, equation: str, at: str) -> Schedule:
+        return self.then(Partial(equation, at))
 
 
 def from_syntax(tree: ast.Schedule) -> Schedule:
     """A schedule from its syntax; CdslError E0600 for an unknown verb, E0601 for a wrong form."""
-    steps = tuple(_step(line) for line in tree.steps)
+    steps = tuple(_step(line.words, line.span) for line in tree.steps)
     spans = tuple(line.span for line in tree.steps)
     return Schedule(tree.op.name, tree.target.name, steps, spans)
 
 
-def _step(line: ast.Step) -> Step:
-    verb, *rest = line.words
+def _step(line: tuple[str, ...], span: Span | None) -> Step:
+    verb, *rest = line
     kind = VERBS.get(verb)
     if kind is None:
-        near = get_close_matches(verb, VERBS, 1)
         raise CdslError(
-            "E0600", f"there is no verb `{verb}`", line.span,
-            notes=(f"the verbs are: {', '.join(VERBS)}",),
-            help=f"did you mean `{near[0]}`?" if near else None,
+            "E0600", f"there is no verb `{verb}`", span,
+            notes=(f"the verbs are: {shown_names(list(VERBS))}",), help=suggestion(verb, VERBS),
         )  # fmt: skip
-    words = Words(rest, kind.form, line.span)
+    words = Words(rest, kind.form, span)
     step = kind.parse(words)
     words.end()
     return step
+
+
+def _check_written(step: Step) -> None:
+    """A step made in Python must be one that its text gives back."""
+    words = words_of(str(step))
+    if words is None or _step(words, None) != step:
+        raise CdslError(
+            "E0601", f"`{step}` is not a step that can be written", help=f"write it as: {step.form}"
+        )
 
 
 def pick(schedules: Iterable[ast.Schedule], op: str, target: str) -> Schedule | None:
     """The schedule for an op and target among those of a file; CdslError E0626 for two of them."""
     found = [s for s in schedules if s.op.name == op and s.target.name == target]
     if len(found) > 1:
-        raise CdslError("E0626", f"there are two schedules of `{op}` for {target}", found[1].span)
+        raise CdslError(
+            "E0626", f"there are two schedules of `{op}` for {target}", found[1].span,
+            help="put the steps of both into one",
+        )  # fmt: skip
     return from_syntax(found[0]) if found else None

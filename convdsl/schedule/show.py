@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from convdsl.ir.expr import loads
 from convdsl.ir.text_expr import access_text, expr_text
 from convdsl.schedule.nest import Nest
+
+MOST_NAMES = 24
+
+
+def shown_names(names: Sequence[str]) -> str:
+    """Names in a row, the first ones of many; `none` for none."""
+    more = f", ... ({len(names)} in all)" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more if names else "none"
 
 
 def show_nest(nest: Nest, mark: str | None = None) -> str:

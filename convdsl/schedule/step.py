@@ -7,15 +7,19 @@ code, and its error shows the loop nest as it is at that step with the offending
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import ClassVar, NoReturn, Self
 
 from convdsl.diagnostics import CdslError, Note
-from convdsl.schedule.nest import Loop, Nest
-from convdsl.schedule.show import show_nest
+from convdsl.schedule.nest import Loop, Nest, unsolved
+from convdsl.schedule.show import show_nest, shown_names
 from convdsl.schedule.state import State
 from convdsl.schedule.words import Words
+from convdsl.syntax.scene import RESERVED
+
+MOST_LOOPS = 64
+MOST_WEIGHT = 2000
 
 
 class Step(ABC):
@@ -23,6 +27,7 @@ class Step(ABC):
 
     verb: ClassVar[str]
     form: ClassVar[str]
+    equation: str
 
     @classmethod
     @abstractmethod
@@ -41,45 +46,71 @@ class Step(ABC):
 class LoopStep(Step):
     """A step on the loops of one piece, `equation`."""
 
-    equation: str
-
     def apply(self, state: State) -> State:
         pieces = state.pieces()
         if self.equation not in pieces:
             refuse_equation(self, self.equation, pieces)
         nest = state.nest(self.equation)
-        reduction = nest.reduction
-        if reduction is not None and any(p.kind == "eq" for p in reduction.constraints):
+        relation = unsolved(nest.piece)
+        if relation is not None:
+            verbs = "`solve`, `phases` or `columns`"
             raise CdslError(
                 "E0603",
-                f"`{self}` comes before the relation of `{self.equation}` is solved",
-                help=f"begin with `gather {self.equation}`, `solve`, `phases` or `columns`",
+                f"`{self}`: the relation of `{self.equation}` is not solved yet",
+                notes=(f"it is: {relation.index} == 0",),
+                help=f"begin with `gather {self.equation}`, or with {verbs}",
             )
-        return state.with_nest(self.equation, self.on(nest))
+        why = why_not_new(self.made(), nest.taken, state)
+        if why is not None:
+            mark = next((n for n in self.made() if nest.has(n)), None)
+            self.refuse(nest, "E0605", why, mark, (), "choose another name")
+        after = self.on(nest)
+        if len(after.loops) > MOST_LOOPS:
+            why = f"the nest would have {len(after.loops)} loops, at most {MOST_LOOPS} are allowed"
+            self.refuse(nest, "E0629", why)
+        if after.weight > MOST_WEIGHT:
+            why = "splits of fused loops have made the positions in the tensors too long to write"
+            self.refuse(nest, "E0629", why, None, (), "fuse and split fewer times")
+        return state.with_nest(self.equation, after)
 
     @abstractmethod
     def on(self, nest: Nest) -> Nest:
         """The nest after the step."""
+
+    def made(self) -> tuple[str, ...]:
+        """The names of the loops that the step makes."""
+        return ()
 
     def find(self, nest: Nest, name: str) -> Loop:
         """The loop of that name; E0604 with what there is."""
         if nest.has(name):
             return nest.loop(name)
         names = [x.name for x in nest.loops]
-        near = get_close_matches(name, names, 1)
         self.refuse(
             nest, "E0604", f"there is no loop `{name}`", None,
-            (f"the loops are: {', '.join(names)}",),
-            f"did you mean `{near[0]}`?" if near else None,
+            (f"the loops are: {shown_names(names)}",), suggestion(name, names),
         )  # fmt: skip
 
-    def fresh(self, nest: Nest, names: Iterable[str]) -> None:
-        """The names must be new; E0605."""
-        seen: set[str] = set()
-        for name in names:
-            if nest.has(name) or name in nest.values or name in seen:
-                self.refuse(nest, "E0605", f"`{name}` is taken", name, (), "choose another name")
-            seen.add(name)
+    def plain(self, nest: Nest, loop: Loop) -> None:
+        """The loop must be one that nothing else is tied to yet; E0628."""
+        ties = [f"`{s.operand}` is staged at it" for s in nest.stages if s.at == loop.name]
+        if nest.partial == loop.name:
+            ties.append("its iterations are summed up apart")
+        if loop.level in ("unroll", "vector"):
+            ties.append("it is unrolled" if loop.level == "unroll" else "it is vectorized")
+        if ties:
+            self.refuse(
+                nest, "E0628", f"`{loop.name}` has its place already: {ties[0]}", loop.name,
+                (), f"put `{self.verb}` before that step",
+            )  # fmt: skip
+
+    def serial(self, nest: Nest, loop: Loop) -> None:
+        """The loop must not be mapped to the grid or to threads; E0628."""
+        if loop.level in ("grid", "thread"):
+            self.refuse(
+                nest, "E0628", f"`{loop.name}` is mapped to {_HARDWARE[loop.level]}", loop.name,
+                (), f"`map {self.equation}: {loop.name} -> serial` takes it back",
+            )  # fmt: skip
 
     def refuse(
         self,
@@ -95,13 +126,41 @@ class LoopStep(Step):
         raise CdslError(code, f"`{self}`: {why}", None, notes=(*notes, shown), help=help)
 
 
+_HARDWARE = {"grid": "the grid", "thread": "threads"}
+
+
+def why_not_new(names: Sequence[str], taken: Iterable[str], state: State) -> str | None:
+    """Why a name cannot be that of a new loop or tensor; None where all of them can."""
+    system, seen = state.system, set(taken)
+    tensors = {t.name for t in system.tensors}
+    sizes = {*system.sizes, *(n for n, _ in system.definitions)}
+    for name in names:
+        if name in tensors:
+            return f"`{name}` is the name of a tensor"
+        if name in sizes:
+            return f"`{name}` is the name of a size"
+        if name in seen:
+            return f"`{name}` is taken"
+        if name in RESERVED:
+            return f"`{name}` is a word of the language and never a name"
+        if not (name[:1].islower() and name.isascii() and name.replace("_", "a").isalnum()):
+            return f"`{name}` does not begin with a lower-case letter, as names of loops do"
+        seen.add(name)
+    return None
+
+
+def suggestion(name: str, names: Iterable[str]) -> str | None:
+    """`did you mean ...?`, where something is near."""
+    near = get_close_matches(name, list(names), 1)
+    return f"did you mean `{near[0]}`?" if near else None
+
+
 def refuse_equation(step: Step, name: str, known: Iterable[str]) -> NoReturn:
     """E0602: a step on an equation that is not there."""
     names = list(known)
-    near = get_close_matches(name, names, 1)
     raise CdslError(
         "E0602",
         f"`{step}`: there is no equation `{name}`",
-        notes=(f"the equations are: {', '.join(names)}",),
-        help=f"did you mean `{near[0]}`?" if near else None,
+        notes=(f"the equations are: {shown_names(names)}",),
+        help=suggestion(name, names),
     )

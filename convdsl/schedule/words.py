@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NoReturn
 
 from convdsl.diagnostics import CdslError, Span
+
+_NAME = r"[A-Za-z][A-Za-z0-9_]*"
+_WORD = re.compile(rf"{_NAME}(?:\.{_NAME})*|[0-9]+|->|[,:]")
+_DOTTED = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_LONGEST = 60  # characters of a word that a message shows
+
+
+def words_of(line: str) -> tuple[str, ...] | None:
+    """The words of a step as the parser of programs finds them; None where something is no word."""
+    words = tuple(_WORD.findall(line))
+    return words if words and "".join(words) == line.replace(" ", "") else None
 
 
 class Words:
@@ -18,9 +30,10 @@ class Words:
         self._span = span
 
     def fail(self, wanted: str) -> NoReturn:
-        found = (
-            f"`{self._words[self._at]}`" if self._at < len(self._words) else "the end of the line"
-        )
+        found = "the end of the line"
+        if self._at < len(self._words):
+            word = self._words[self._at]
+            found = f"`{word if len(word) <= _LONGEST else word[:_LONGEST] + '...'}`"
         raise CdslError(
             "E0601",
             f"expected {wanted}, found {found}",
@@ -46,15 +59,17 @@ class Words:
 
     def name(self, what: str = "a name") -> str:
         word = self._words[self._at] if self._at < len(self._words) else ""
-        if not (word[:1].isalpha() and word.replace("_", "a").replace(".", "a").isalnum()):
+        if not _DOTTED.fullmatch(word):
             self.fail(what)
         self._at += 1
         return word
 
     def number(self, what: str = "a number") -> int:
         word = self._words[self._at] if self._at < len(self._words) else ""
-        if not word.isdigit() or len(word) > 9:
+        if not (word.isascii() and word.isdigit()):
             self.fail(what)
+        if len(word) > 9:
+            self.fail("a number of at most 9 digits")
         self._at += 1
         return int(word)
 

@@ -6,7 +6,7 @@ A fence opens with a language and perhaps words:
     ```output          what the python block before it prints
     ```console         `$` lines run in the page's folder; between them stands what they print
     ```sh              runs and succeeds; its output is not shown
-    ```cdsl            parses, resolves and is in canonical form
+    ```cdsl            parses, resolves and is in canonical form; of schedules, the verbs are known
     ```json            is JSON
 
     gpu                needs a WebGPU adapter

@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from convdsl import CdslError, parse
+from convdsl.schedule.schedule import from_syntax
 from convdsl.sema.resolve import resolve_op
+from convdsl.syntax.ast import Schedule
+from convdsl.syntax.parser import parse_items
 from convdsl.syntax.printer import format_text
 from tests.docs.pages import (
     DOCS,
@@ -109,8 +112,13 @@ class Page:
         place = self.place(block)
         code, text = None, ""
         try:
-            for op in parse(block.text, place).ops:
-                resolve_op(op)
+            items = parse_items(block.text, place).items
+            for item in items:
+                if isinstance(item, Schedule):
+                    from_syntax(item)
+            if not items or not all(isinstance(item, Schedule) for item in items):
+                for op in parse(block.text, place).ops:
+                    resolve_op(op)
         except CdslError as error:
             code, text = error.code, str(error)
         assert code == block.value("error"), f"{place}: {code}\n{text}"

@@ -15,7 +15,9 @@ from convdsl.codes import CODES
 from convdsl.diagnostics import CdslError
 from convdsl.ir.functions import FUNCTIONS
 from convdsl.kernel import Kernel
+from convdsl.schedule.verbs import VERBS
 from tests.docs.pages import DOCS
+from tests.docs.verbs import verbs_text
 
 REFERENCE = DOCS / "reference"
 FAMILIES = {
@@ -28,6 +30,7 @@ FAMILIES = {
     "E037": "The functions of `convdsl.ops`",
     "E04": "Texts of intermediate programs",
     "E05": "Limits of a WebGPU target",
+    "E06": "Schedules",
 }
 HEAD = """\
 # Error codes
@@ -81,6 +84,24 @@ def page(name: str) -> str:
 
 def test_error_codes(golden: Callable[[Path, str], None]) -> None:
     golden(REFERENCE / "error-codes.md", error_codes_page())
+
+
+def test_verbs(golden: Callable[[Path, str], None]) -> None:
+    """The part between the marks is made from the records of the verbs."""
+    path = REFERENCE / "schedules.md"
+    head, mark, rest = path.read_text("utf-8").partition("<!-- verbs -->\n")
+    _, end, tail = rest.partition("<!-- end of verbs -->\n")
+    assert mark and end
+    golden(path, head + mark + verbs_text() + end + tail)
+
+
+@pytest.mark.parametrize("verb", [*VERBS])
+def test_forms(verb: str) -> None:
+    """Every verb has a form, a before -> after pair and a line in the overview."""
+    kind = VERBS[verb]
+    assert kind.form.startswith(f"{verb} ")
+    assert "before:" in (kind.__doc__ or "")
+    assert f"| [`{verb}`](#{verb}) |" in page("schedules.md")
 
 
 def test_commands_and_options() -> None:

@@ -176,6 +176,33 @@ def test_a_size_that_a_clause_tells_without_an_input() -> None:
         _ = convdsl.compile(text, sizes={"N": 2}).source
 
 
+def test_a_dynamic_size_that_only_an_absent_input_has() -> None:
+    """It follows from a clause, also where the input is just left out of a call."""
+    text = (
+        "op f(x: f32[N], b: f32[M] = 0) -> y: f32[M] where M == N + 1"
+        " { y[m] = b[m] + (sum[n] x[n]) }"
+    )
+    kernel = convdsl.compile(text, dynamic=["N", "M"])
+    texts = set()
+    for n in (2, 5):
+        assert kernel(np.ones(n, np.float32)).tolist() == [n] * (n + 1)
+        texts.add(kernel.source)
+        ones = np.ones(n + 1, np.float32)
+        assert kernel(np.ones(n, np.float32), ones).tolist() == [n + 1] * (n + 1)
+    assert len(texts) == 1
+    free = text.replace(" where M == N + 1", "")
+    with pytest.raises(CdslError, match="E0304"):
+        _ = convdsl.compile(free, dynamic=["N", "M"], absent=["b"]).source
+
+
+def test_a_dynamic_size_that_stands_in_a_square_alone() -> None:
+    text = "op f(x: f32[A*A], w: f32[3*B*B*B]) -> y: f32[A, B] { y[a, b] = sum[i] x[(a, i)] }"
+    kernel = convdsl.compile(text, dynamic=["A", "B"])
+    for a, b in ((1, 2), (7, 5), (0, 0), (1000, 1)):
+        got = kernel(np.ones(a * a, np.float32), np.ones(3 * b**3, np.float32))
+        assert np.array_equal(got, np.full((a, b), a, np.float32))
+
+
 def test_the_algorithm_is_one_that_exists() -> None:
     error = refused("E0358", FIR, algorithm="magic")
     assert "`magic`" in error.message

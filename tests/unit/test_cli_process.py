@@ -66,7 +66,7 @@ def test_interrupt_while_writing(folder: Path) -> None:
         assert code in (0, 130)
         assert "Traceback" not in err
         left = {p.name for p in (folder / "out").glob("*")} if (folder / "out").exists() else set()
-        assert left <= {"fir.wgsl", "manifest.json"}
+        assert left <= {"fir.wgsl", "fir.schedule.cdsl", "manifest.json"}
         assert not list(folder.rglob("*.tmp"))
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.numpy_columns import column_equations, columns_of
 from convdsl.schedule.state import State
-from convdsl.schedule.step import Step
+from convdsl.schedule.step import Step, why_not_new
 from convdsl.schedule.verbs.relations import main_piece, refuse_relation
 from convdsl.schedule.words import Words
 
@@ -43,8 +43,10 @@ class Columns(Step):
         if columns is None:
             why = "it is no sum of products whose relations tie each operand to the result alone"
             refuse_relation(self, pieces[0], "E0624", why, "use `solve`, `phases` or `gather`")
-        if any(t.name == self.name for t in state.system.tensors):
-            refuse_relation(self, pieces[0], "E0605", f"`{self.name}` is taken", None)
+        others = [nest.taken for nest in (state.nest(name) for name in state.pieces())]
+        taken = why_not_new((self.name,), set().union(*others), state)
+        if taken is not None:
+            refuse_relation(self, pieces[0], "E0605", taken, "choose another name")
         tensor, product, rest = column_equations(self.name, pieces[0], columns)
         equations = []
         for equation in state.system.equations:

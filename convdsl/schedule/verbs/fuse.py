@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from convdsl.ir.index import floordiv, modulo, sym
+from convdsl.ir.index import Index, const, floordiv, maximum, modulo, sym
+from convdsl.ir.interval import interval
 from convdsl.schedule.nest import Loop, Nest
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
@@ -37,11 +38,15 @@ class Fuse(LoopStep):
     def __str__(self) -> str:
         return f"fuse {self.equation}: {', '.join(self.loops)} -> {self.name}"
 
+    def made(self) -> tuple[str, ...]:
+        return (self.name,)
+
     def on(self, nest: Nest) -> Nest:
         found = [self.find(nest, name) for name in self.loops]
         if len(set(self.loops)) != len(self.loops) or len(self.loops) < 2:
             self.refuse(nest, "E0609", "it takes two or more different loops", self.loops[0])
-        self.fresh(nest, (self.name,))
+        for loop in found:
+            self.plain(nest, loop)
         first = nest.place(self.loops[0])
         names = [x.name for x in nest.loops]
         if tuple(names[first : first + len(found)]) != self.loops:
@@ -53,12 +58,33 @@ class Fuse(LoopStep):
             self.refuse(
                 nest, "E0611", "a summed loop cannot be fused with a free one", self.loops[1]
             )
+        if len({x.level for x in found}) > 1:
+            levels = ", ".join(f"`{x.name}` {x.level}" for x in found)
+            self.refuse(
+                nest, "E0611", "the loops are mapped to different places", self.loops[1],
+                (f"they are: {levels}",), "fuse them before they are mapped",
+            )  # fmt: skip
+        for loop in found:
+            tied = nest.around(loop) & set(self.loops)
+            if tied:
+                self.refuse(
+                    nest, "E0640", f"the extent of `{loop.name}` depends on `{min(tied)}`, so that "
+                    "both together have no fixed number of iterations", loop.name,
+                )  # fmt: skip
         values, rest = {}, sym(self.name)
-        extent = found[0].extent
+        extent = _count(found[0])
         for loop in reversed(found[1:]):
-            values[loop.name] = modulo(rest, loop.extent)
-            rest = floordiv(rest, loop.extent)
-            extent = extent * loop.extent
+            width = _count(loop)
+            divisor = const(1) if width == 0 else width
+            values[loop.name] = modulo(rest, divisor)
+            rest = floordiv(rest, divisor)
+            extent = extent * width
         values[found[0].name] = rest
         made = (Loop(self.name, extent, found[0].reduced, found[0].level),)
         return nest.replaced(self.loops, made, values)
+
+
+def _count(loop: Loop) -> Index:
+    """The number of iterations. The bounds of a solved sum may cross: then there are none."""
+    low = interval(loop.extent, {})[0]
+    return maximum(loop.extent, 0) if loop.reduced and (low is None or low < 0) else loop.extent

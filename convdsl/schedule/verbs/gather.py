@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from convdsl.passes.gather import gather_piece
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, refuse_equation
+from convdsl.schedule.verbs.relations import refuse_scheduled
 from convdsl.schedule.words import Words
 
 
@@ -34,6 +35,7 @@ class Gather(Step):
         pieces = state.pieces()
         if self.equation not in pieces:
             refuse_equation(self, self.equation, pieces)
+        refuse_scheduled(self, state, self.equation)
         tensor = self.equation.split(".")[0]
         mine = {n: p for n, p in pieces.items() if n.split(".")[0] == tensor}
         mine[self.equation] = gather_piece(mine[self.equation])

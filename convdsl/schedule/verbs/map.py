@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 from convdsl.schedule.nest import Nest
+from convdsl.schedule.show import shown_names
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
 
@@ -47,12 +48,13 @@ class Map(LoopStep):
             if loop.reduced and where != "serial":
                 self.refuse(
                     nest, "E0613", f"the summed loop `{name}` cannot run in parallel", name, (),
-                    "split the sum into partial sums of their own first",
+                    f"map free loops: {shown_names([x.name for x in nest.loops if not x.reduced])}",
                 )  # fmt: skip
-            if where == "thread" and loop.extent.as_int() is None:
+            if where == "thread" and not loop.extent.as_int():
                 self.refuse(
-                    nest, "E0614", f"the extent {loop.extent} of a thread loop must be a number", name,
-                    (), "split it by a number first and map the inner loop",
+                    nest, "E0614",
+                    f"`{name}` has {loop.extent} iterations; a thread loop needs a number above 0",
+                    name, (), "split it by a number first and map the inner loop",
                 )  # fmt: skip
             nest = nest.with_level(name, where)
         return nest

@@ -35,8 +35,18 @@ class Order(LoopStep):
     def on(self, nest: Nest) -> Nest:
         for name in self.loops:
             self.find(nest, name)
-        if len(set(self.loops)) != len(self.loops):
-            self.refuse(nest, "E0612", "a loop is named twice")
+        twice = next((n for n in self.loops if self.loops.count(n) > 1), None)
+        if twice is not None:
+            self.refuse(nest, "E0612", f"`{twice}` is named twice", twice)
         wanted = iter([nest.loop(n) for n in self.loops])
         loops = tuple(next(wanted) if x.name in self.loops else x for x in nest.loops)
+        seen: set[str] = set()
+        for loop in loops:
+            missing = nest.around(loop) - seen
+            if missing:
+                self.refuse(
+                    nest, "E0640", f"the extent of `{loop.name}` depends on `{min(missing)}`, which "
+                    "must stay around it", loop.name,
+                )  # fmt: skip
+            seen.add(loop.name)
         return replace(nest, loops=loops)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from convdsl.ir.equation import Equation, Piece, System, Tensor
-from convdsl.ir.expr import Access, Expr, Load, Var, loads, map_children
+from convdsl.ir.expr import Access, Expr, Load, ValueType, Var, loads, map_children
 from convdsl.ir.index import const, sym
 from convdsl.passes.names import Names
 from convdsl.schedule.state import State
-from convdsl.schedule.step import Step
+from convdsl.schedule.step import Step, why_not_new
 from convdsl.schedule.verbs.relations import main_piece, refuse_relation
 from convdsl.schedule.words import Words
 
@@ -65,8 +65,10 @@ class Pack(Step):
         if sorted(self.axes) != list(range(len(dims))):
             why = f"`{self.tensor}` has the axes 0 to {len(dims) - 1} here; name each one once"
             refuse_relation(self, pieces[0], "E0637", why, None)
-        if any(t.name == self.name for t in state.system.tensors):
-            refuse_relation(self, pieces[0], "E0605", f"`{self.name}` is taken", None)
+        loops = (state.nest(name).taken for name in state.pieces())
+        taken = why_not_new((self.name,), set().union(*loops), state)
+        if taken is not None:
+            refuse_relation(self, pieces[0], "E0605", taken, "choose another name")
         packed = replace(pieces[0], value=self._repacked(pieces[0].value))
         return replace(state, system=self._with_copy(state.system, reads[0], (packed, *pieces[1:])))
 
@@ -86,7 +88,7 @@ class Pack(Step):
         own = tuple(Var(names.fresh(f"i{n}"), const(0), d) for n, d in enumerate(read.dims))
         plain = Access(self.tensor, tuple(sym(v.name) for v in own), read.dims)
         target = self._permuted(plain)
-        dtype = "i32" if source.dtype == "i32" else "f32"
+        dtype: ValueType = "i32" if source.dtype == "i32" else "f32"
         copy = Piece(
             tuple(own[a] for a in self.axes), (), target, Load(plain, dtype), origin="pack"
         )

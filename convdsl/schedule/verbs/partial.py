@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from convdsl.schedule.nest import Nest
+from convdsl.schedule.show import shown_names
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
 
@@ -42,5 +43,13 @@ class Partial(LoopStep):
         if reduction is None or reduction.op != "sum" or reduction.dtype != "f32":
             self.refuse(nest, "E0621", "only a sum of floats has partial sums", self.at)
         if not loop.reduced:
-            self.refuse(nest, "E0621", f"`{self.at}` is not a summed loop", self.at)
+            summed = shown_names([x.name for x in nest.loops if x.reduced])
+            self.refuse(
+                nest, "E0621", f"`{self.at}` is not a summed loop", self.at,
+                (f"the summed loops are: {summed}",),
+            )  # fmt: skip
+        if nest.partial not in (None, self.at):
+            self.refuse(
+                nest, "E0621", f"there are partial sums at `{nest.partial}` already", nest.partial
+            )
         return replace(nest, partial=self.at)

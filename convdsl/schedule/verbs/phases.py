@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from convdsl.passes.phases import split_relation
+from convdsl.passes.phases import split_relation, the_reduction
 from convdsl.schedule.state import State
-from convdsl.schedule.step import Step
+from convdsl.schedule.step import Step, why_not_new
 from convdsl.schedule.verbs.relations import main_piece, refuse_relation
 from convdsl.schedule.words import Words
 
@@ -54,10 +54,15 @@ class Phases(Step):
     def apply(self, state: State) -> State:
         pieces = main_piece(self, state, self.equation)
         fresh = (self.block, self.phase, self.taps)
-        taken = {v.name for v in pieces[0].vars} - {self.output}
-        if len(set(fresh)) < 3 or set(fresh) & taken:
-            refuse_relation(self, pieces[0], "E0605", "the three names must be new", None)
-        split = split_relation(pieces[0], self.output, self.tap, fresh)
+        reduction = the_reduction(pieces[0].value)
+        free = {v.name for v in pieces[0].vars}
+        summed = {v.name for v in reduction.vars} if reduction is not None else set()
+        why = why_not_new(fresh, free | summed, state)
+        if why is not None:
+            refuse_relation(self, pieces[0], "E0605", why, "choose another name")
+        split = None
+        if self.output in free and self.tap in summed:
+            split = split_relation(pieces[0], self.output, self.tap, fresh)
         if split is None:
             why = (
                 f"no relation of `{self.equation}` ties the output `{self.output}` (with coefficient 1) "

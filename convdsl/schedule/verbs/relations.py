@@ -16,13 +16,18 @@ def main_piece(step: Step, state: State, name: str) -> tuple[Piece, ...]:
     known = {q.tensor: q.pieces for q in state.system.equations}
     if name not in known:
         refuse_equation(step, name, known)
+    refuse_scheduled(step, state, name)
+    return known[name]
+
+
+def refuse_scheduled(step: Step, state: State, name: str) -> None:
+    """E0625: a verb on the relations of a piece whose loops have been touched."""
     if name in state.nests:
         raise CdslError(
             "E0625",
-            f"`{step}` comes after verbs on the loops of `{name}`",
+            f"`{step}`: the loops of `{name}` are scheduled already",
             help="put the verbs on relations (gather, solve, phases, columns) first",
         )
-    return known[name]
 
 
 def refuse_relation(step: Step, piece: Piece, code: str, why: str, help: str | None) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from convdsl.passes.phases import equation_with, solve_for
+from convdsl.passes.phases import equation_with, solve_for, the_reduction
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.relations import main_piece, refuse_relation
@@ -36,13 +36,17 @@ class Solve(Step):
 
     def apply(self, state: State) -> State:
         pieces = main_piece(self, state, self.equation)
-        solved = solve_for(pieces[0], self.variable)
+        reduction = the_reduction(pieces[0].value)
+        summed = [v.name for v in reduction.vars] if reduction is not None else []
+        solved = solve_for(pieces[0], self.variable) if self.variable in summed else None
         if solved is None:
             found = equation_with(pieces[0], self.variable)
             why = (
-                f"`{self.variable}` has no coefficient 1 or -1 in it"
-                if found is not None
-                else f"no relation of `{self.equation}` has the summed variable `{self.variable}`"
+                f"`{self.variable}` is not summed"
+                if self.variable not in summed
+                else f"`{self.variable}` stands in no relation"
+                if found is None
+                else f"the coefficient of `{self.variable}` in the relation is not 1 or -1"
             )
             refuse_relation(self, pieces[0], "E0622", why, "use `phases` or `gather`")
         return state.with_pieces(self.equation, (solved, *pieces[1:]))

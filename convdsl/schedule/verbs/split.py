@@ -11,6 +11,8 @@ from convdsl.schedule.nest import Loop, Nest, Tail
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
 
+MOST = 65536  # iterations of an inner loop: rounded up to one, no extent leaves 31 bits
+
 
 @dataclass(frozen=True, slots=True)
 class Split(LoopStep):
@@ -55,17 +57,23 @@ class Split(LoopStep):
         names = f"{self.outer}, {self.inner}"
         return f"split {self.equation}: {self.loop} by {self.factor} -> {names}{tail}"
 
+    def made(self) -> tuple[str, ...]:
+        return self.outer, self.inner
+
     def on(self, nest: Nest) -> Nest:
         loop = self.find(nest, self.loop)
-        if self.factor < 1:
-            self.refuse(nest, "E0606", "a factor is 1 or more", self.loop)
-        self.fresh(nest, (self.outer, self.inner))
+        self.plain(nest, loop)
+        if not 1 <= self.factor <= MOST:
+            self.refuse(nest, "E0606", f"a factor is a number from 1 to {MOST}", self.loop)
         known = loop.extent.as_int()
         exact = known is not None and known % self.factor == 0
         if self.tail == "perfect" and not exact:
             self._refuse_perfect(nest, known)
-        if self.tail == "pad" and not loop.reduced and not exact and nest.reduction is None:
-            self.refuse(nest, "E0607", "there is nothing to pad without a sum", self.loop)
+        if self.tail == "pad" and not exact and nest.reduction is None:
+            self.refuse(
+                nest, "E0607", "there is nothing to pad without a sum", self.loop, (),
+                "use `tail guard` or `tail cut`",
+            )  # fmt: skip
         value = sym(self.outer) * self.factor + sym(self.inner)
         made = (
             Loop(self.outer, ceildiv(loop.extent, self.factor), loop.reduced, loop.level),
@@ -79,13 +87,14 @@ class Split(LoopStep):
 
     def _refuse_perfect(self, nest: Nest, extent: int | None) -> None:
         if extent is None:
-            why = f"the extent {nest.loop(self.loop).extent} is not known, so {self.factor} may not divide it"
+            known = nest.loop(self.loop).extent
+            why = f"`{self.loop}` has {known} iterations, which {self.factor} may not divide"
             self.refuse(nest, "E0608", why, self.loop, (), "use `tail guard`, `cut` or `pad`")
         rest = extent % self.factor
-        divisors = [d for d in range(extent, 1, -1) if extent % d == 0 and d <= 256][:6]
-        shown = ", ".join(map(str, divisors)) or "none above 1"
+        near = min(self.factor * 4, 1024)
+        divisors = [d for d in range(min(extent, near), 1, -1) if extent % d == 0][:6]
+        shown = f", or a divisor of {extent}: {', '.join(map(str, divisors))}" if divisors else ""
         self.refuse(
             nest, "E0608", f"{self.factor} does not divide {extent}", self.loop,
-            (f"{extent} % {self.factor} = {rest}",),
-            f"use `tail guard`, or a factor of {extent}: {shown}",
+            (f"{extent} % {self.factor} = {rest}",), f"use `tail guard`{shown}",
         )  # fmt: skip

@@ -7,8 +7,11 @@ from typing import ClassVar, Self
 
 from convdsl.schedule import nest as nests
 from convdsl.schedule.nest import Memory, Nest, operands
-from convdsl.schedule.step import LoopStep
+from convdsl.schedule.show import shown_names
+from convdsl.schedule.step import LoopStep, suggestion
 from convdsl.schedule.words import Words
+
+MOST_PAD = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +23,9 @@ class Stage(LoopStep):
                  y[i, j] += x[...] * w[...]          for ki, i, j
                                                        y[i, j] += x_tile[ki, i] * w[...]
 
-    In `workgroup` memory all threads fill and share a tile; in `register`s each thread has its own row.
-    Where a tail or the domain leaves out a term the copy is zero, so a product needs no test. `pad` widens
-    rows of a tile by that many elements, against bank conflicts.
+    In `workgroup` memory all threads fill and share a tile; in `register`s each has a row of its own.
+    Where a tail or the domain leaves out a term the copy is zero, so a product needs no test. `pad`
+    widens rows of a tile by that many elements, against bank conflicts.
     """
 
     verb: ClassVar[str] = "stage"
@@ -54,13 +57,13 @@ class Stage(LoopStep):
         reduction = nest.reduction
         known = operands(reduction) if reduction is not None and reduction.op == "sum" else {}
         if self.operand not in known:
-            shown = ", ".join(known) or "none (only factors of a sum of products can be staged)"
             self.refuse(
                 nest, "E0615", f"`{self.operand}` is no operand that can be staged", None,
-                (f"the operands are: {shown}",),
+                ("only factors of a sum of products can be", f"they are: {shown_names(list(known))}"),
+                suggestion(self.operand, known),
             )  # fmt: skip
         if not loop.reduced:
-            summed = ", ".join(x.name for x in nest.loops if x.reduced) or "none"
+            summed = shown_names([x.name for x in nest.loops if x.reduced])
             self.refuse(
                 nest, "E0616", f"`{self.at}` is not a summed loop", self.at,
                 (f"the summed loops are: {summed}",),
@@ -68,5 +71,12 @@ class Stage(LoopStep):
         if any(s.operand == self.operand and s.memory == self.memory for s in nest.stages):
             why = f"`{self.operand}` is staged in {self.memory} memory already"
             self.refuse(nest, "E0617", why, self.at)
+        if self.pad and (self.memory == "register" or self.pad > MOST_PAD):
+            why = (
+                "the rows of registers have no banks, so nothing is gained by a pad"
+                if self.memory == "register"
+                else f"a pad is a number from 0 to {MOST_PAD}"
+            )
+            self.refuse(nest, "E0606", why, self.at)
         made = nests.Stage(self.operand, self.at, self.memory, self.pad)
         return replace(nest, stages=(*nest.stages, made))

@@ -35,7 +35,9 @@ class Unroll(LoopStep):
 
     def on(self, nest: Nest) -> Nest:
         for name in self.loops:
-            extent = self.find(nest, name).extent.as_int()
+            loop = self.find(nest, name)
+            self.serial(nest, loop)
+            extent = loop.extent.as_int()
             if extent is None or extent > MOST:
                 shown = nest.loop(name).extent
                 self.refuse(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from convdsl.schedule.nest import Nest
+from convdsl.schedule.show import shown_names
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
 
@@ -36,11 +37,16 @@ class Vectorize(LoopStep):
 
     def on(self, nest: Nest) -> Nest:
         loop = self.find(nest, self.loop)
+        self.serial(nest, loop)
         if loop.extent != LANES:
             self.refuse(
-                nest, "E0619", f"a vector has {LANES} lanes, `{self.loop}` {loop.extent} iterations",
+                nest, "E0619", f"a vector has {LANES} lanes, `{self.loop}` has {loop.extent} iterations",
                 self.loop, (), f"split it by {LANES} and vectorize the inner loop",
             )  # fmt: skip
         if loop.reduced:
-            self.refuse(nest, "E0620", "a summed loop cannot be vectorized", self.loop)
+            free = shown_names([x.name for x in nest.loops if not x.reduced])
+            self.refuse(
+                nest, "E0620", "a summed loop cannot be vectorized", self.loop, (),
+                f"the free loops are: {free}",
+            )  # fmt: skip
         return nest.with_level(self.loop, "vector")

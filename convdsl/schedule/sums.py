@@ -1,0 +1,148 @@
+"""The part of a kernel that adds up the terms of a sum (or of a product, a maximum, a minimum)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from convdsl.ir.expr import Binary, Const, Expr, Load, Reduce
+from convdsl.ir.loop import Buffer, For, If, Stmt, Store
+from convdsl.ir.loop import nest as nested
+from convdsl.passes.reduce_loops import ACCUMULATE, identity
+from convdsl.schedule.check import refuse_tail
+from convdsl.schedule.copies import Copy, copies_of, fill_row, fill_tile
+from convdsl.schedule.nest import Loop, factors, operands
+
+if TYPE_CHECKING:
+    from convdsl.schedule.lower import Lowering
+
+Body = tuple[Stmt, ...]
+
+
+class Sum:
+    """`acc` holds the total, `part` the partial sum where there is one, `hit` whether a term counted."""
+
+    def __init__(self, kernel: Lowering, reduction: Reduce) -> None:
+        self.kernel = kernel
+        self.nest = kernel.nest
+        self.reduction = reduction
+        self.inner = kernel.inner
+        self.acc = kernel.register("acc", reduction.dtype)
+        self.part = self.acc
+        if self.nest.partial is not None:
+            self.part = kernel.register("part", reduction.dtype)
+        self.hit: Buffer | None = None
+        if reduction.otherwise is not None:
+            self.hit = kernel.register("hit", "i32")
+        self.copies = copies_of(self.nest, kernel.threads, kernel.names, kernel.pending)
+        kernel.locals.extend(c.buffer for c in self.copies)
+
+    def body(self) -> Body:
+        kernel, deep = self.kernel, self._deep()
+        outer = kernel.around(threads=deep == 0)
+        start = Const(identity(self.reduction.op, self.reduction.dtype), self.reduction.dtype)
+        init = self._set(self.acc, start)
+        if self.part is not self.acc:
+            init += self._set(self.part, start)
+        if self.hit is not None:
+            init += self._set(self.hit, Const(0, "i32"))
+        if deep == 0:
+            run = init + self._thread(0) + kernel.results(self.acc, self.hit)
+            return (kernel.on_threads(nested(outer, run)),)
+        steps = self._workgroup(0)
+        last = kernel.on_threads(kernel.results(self.acc, self.hit))
+        return nested(outer, (kernel.on_threads(init), *steps, last))
+
+    def _set(self, buffer: Buffer, value: Expr) -> Body:
+        return self.kernel.over_registers((Store(self.kernel.place(buffer), value),))
+
+    def _deep(self) -> int:
+        """How many of the inner loops the workgroup runs together."""
+        marks = {c.stage.at for c in self.copies if c.stage.memory == "workgroup"}
+        if marks and self.nest.partial is not None:
+            marks.add(self.nest.partial)
+        places = [n for n, x in enumerate(self.inner) if x.name in marks]
+        return max(places) + 1 if places else 0
+
+    def _workgroup(self, depth: int) -> Body:
+        """The loops from `depth` on, run by the workgroup together while they hold a tile."""
+        kernel = self.kernel
+        if depth >= self._deep():
+            return (kernel.on_threads(self._thread(depth)),)
+        loop = self.inner[depth]
+        var = kernel.bounded(loop, [*kernel.grid, *kernel.outer, *self.inner[:depth]])
+        inside: list[Stmt] = [
+            kernel.on_threads(
+                fill_tile(c, kernel.threads, kernel.names, kernel.put, kernel.pending)
+            )
+            for c in self.copies
+            if c.stage.at == loop.name and c.stage.memory == "workgroup"
+        ]
+        rows = self._rows(loop)
+        inside += [kernel.on_threads(rows)] if rows else []
+        inside += self._workgroup(depth + 1)
+        if self.nest.partial == loop.name:
+            inside.append(kernel.on_threads(self._add_up(depth)))
+        return (For(var, "serial", tuple(inside)),)
+
+    def _thread(self, depth: int) -> Body:
+        """The loops from `depth` on as one thread runs them."""
+        if depth == len(self.inner):
+            return self._update()
+        kernel, loop = self.kernel, self.inner[depth]
+        outside = [*kernel.grid, *kernel.threads, *kernel.outer, *self.inner[:depth]]
+        var = kernel.bounded(loop, outside)
+        inside = self._rows(loop) + self._thread(depth + 1)
+        if self.nest.partial == loop.name:
+            inside += self._add_up(depth)
+        return (For(var, loop.level, inside),)
+
+    def _rows(self, loop: Loop) -> Body:
+        """Fill the copies in registers that are staged at a loop."""
+        kernel = self.kernel
+        out: Body = ()
+        for c in self.copies:
+            if c.stage.at == loop.name and c.stage.memory == "register":
+                out += fill_row(c, kernel.lanes, kernel.put, kernel.pending)
+        return out
+
+    def _update(self) -> Body:
+        """Add one term, tested for what no bound and no copy has taken care of."""
+        kernel = self.kernel
+        absorbed = {p for c in self._nearest().values() for p in c.conditions}
+        kernel.refuse_cut()
+        for pred in kernel.pending:
+            reduced = any(x.name in pred.index.free for x in self.nest.loops if x.reduced)
+            if kernel.policies.get(pred) == "pad" and reduced and pred not in absorbed:
+                refuse_tail(kernel.equation, self.nest, pred, "pad")
+        left = tuple(p for p in kernel.pending if p not in absorbed)
+        op = ACCUMULATE[self.reduction.op]
+        body: Body = (Store(kernel.place(self.part), self._term(), op),)
+        if self.hit is not None:
+            body += (Store(kernel.place(self.hit), Const(1, "i32")),)
+        return (If(left, body),) if left else body
+
+    def _nearest(self) -> dict[str, Copy]:
+        """The innermost copy of each staged operand."""
+        return {c.stage.operand: c for c in self.copies}
+
+    def _term(self) -> Expr:
+        """The body of the sum, each staged factor read from its nearest copy."""
+        nearest = self._nearest()
+        if not nearest:
+            return self.kernel.put(self.reduction.body)
+        out: Expr | None = None
+        staged = {id(f): n for n, f in operands(self.reduction).items()}
+        for factor in factors(self.reduction.body):
+            found = nearest.get(staged.get(id(factor), ""))
+            value = found.load(self.kernel.lanes) if found is not None else self.kernel.put(factor)
+            out = value if out is None else Binary("*", out, value)
+        assert out is not None
+        return out
+
+    def _add_up(self, depth: int) -> Body:
+        """Add the partial sums to the totals, of the accumulators along the loops inside `depth`."""
+        kernel = self.kernel
+        along = [x for x in self.inner[depth + 1 :] if not x.reduced]
+        add = Store(kernel.place(self.acc), Load(kernel.place(self.part), "f32"), "+")
+        clear = Store(kernel.place(self.part), Const(0.0, "f32"))
+        return kernel.over_registers((add,), along) + kernel.over_registers((clear,), along)

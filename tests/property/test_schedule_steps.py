@@ -1,0 +1,137 @@
+"""Sequences of schedule steps: each applies and keeps the meaning, or is refused by its precondition."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import event, given, note, settings
+from hypothesis import strategies as st
+
+from convdsl.backends.wgsl.emit import emit_module
+from convdsl.backends.wgsl.module import Limits
+from convdsl.diagnostics import CdslError
+from convdsl.ir.cover import Verdict, prove_covers
+from convdsl.ir.evaluate import evaluate_system
+from convdsl.ir.interp import run_program
+from convdsl.ir.loop import LoopProgram
+from convdsl.ir.reader import read_program
+from convdsl.ir.text import print_program
+from convdsl.ir.verify import verify, verify_system
+from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
+from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.show import show_nest
+from convdsl.schedule.state import State, start
+from tests.strategies.schedules import Draw, Subject, runs, subjects
+from tests.wgsl_rules import check_wgsl_text
+
+MOST_RUNS = 40_000
+MANY = {"default": 300, "quick": 40, "nightly": 10_000}
+many = settings(max_examples=MANY[os.environ.get("CONVDSL_PROFILE", "default")])
+
+
+@many
+@given(subjects(), st.data())
+def test_steps_keep_the_meaning_or_are_refused(subject: Subject, data: st.DataObject) -> None:
+    schedule, state = drawn_schedule(subject, data)
+    note(f"{subject!r}\n{schedule}")
+    check_replay(subject, schedule, state)
+    check_system(subject, state)
+    program = lowered(subject, schedule, state)
+    if program is not None:
+        check_program(subject, state, program)
+
+
+def drawn_schedule(subject: Subject, data: st.DataObject) -> tuple[Schedule, State]:
+    """Steps that apply one after the other; those that are refused leave no trace."""
+    drawn = Draw(data.draw)
+    state = start(subject.system)
+    schedule = Schedule(subject.system.name)
+    for _ in range(drawn.number(1, 14)):
+        try:
+            step = drawn.step(state)
+            after = step.apply(state)
+            schedule, state = schedule.then(step), after
+        except CdslError as error:
+            refused(error)
+    for name, nest in list(state.nests.items()):
+        for step in drawn.last(nest, name) if drawn.chance(90) else ():
+            try:
+                state = step.apply(state)
+                schedule = schedule.then(step)
+            except CdslError as error:
+                refused(error)
+    return schedule, state
+
+
+def refused(error: CdslError) -> None:
+    """A refusal names a precondition, and can be shown."""
+    event(f"refused {error.code}")
+    assert error.code.startswith(("E05", "E06")), error
+    assert error.message in str(error)
+    assert max(map(len, str(error).splitlines())) < 5_000
+
+
+def check_replay(subject: Subject, schedule: Schedule, state: State) -> None:
+    """print -> parse -> replay."""
+    again = Schedule.parse(str(schedule))
+    assert again == schedule
+    assert str(again) == str(schedule)
+    replayed = again.replay(subject.system, complete=False)
+    assert replayed == state
+    for nest in state.nests.values():
+        assert show_nest(nest)
+
+
+def check_system(subject: Subject, state: State) -> None:
+    """The rewritten equations: their rules, meaning and cover."""
+    system = state.system
+    verify_system(system)
+    env = {n: subject.sizes[n] for n in system.sizes}
+    found = evaluate_system(system, subject.arrays, env)[system.output.name]
+    same(found, subject, "the system")
+    for tensor, verdict in prove_covers(system).items():
+        assert verdict in (Verdict.PROVED, Verdict.UNPROVED), tensor
+
+
+def lowered(subject: Subject, schedule: Schedule, state: State) -> LoopProgram | None:
+    """The loop program, or None where the schedule cannot run as it is."""
+    try:
+        schedule.replay(subject.system)
+        program = lower_wgsl(state, WorkgroupLimits(256, 16384))
+    except CdslError as error:
+        refused(error)
+        event(f"not lowered {error.code}")
+        return None
+    event("lowered" if state.nests else "lowered without loops")
+    return program
+
+
+def check_program(subject: Subject, state: State, program: LoopProgram) -> None:
+    """The loop program: its rules, text and meaning; and its WGSL, where it fits a browser."""
+    text = print_program(program)
+    note(text)
+    verify(program)
+    again = read_program(text)
+    assert print_program(again) == text
+    if max((runs(n, subject.sizes) for n in state.nests.values()), default=0) <= MOST_RUNS:
+        output = next(b.name for b in program.buffers if b.memory == "output")
+        env = {n: subject.sizes[n] for n in program.sizes}
+        found = run_program(program, subject.arrays, env)[output]
+        same(found.reshape(subject.want.shape), subject, "the loop program")
+        event("run")
+    try:
+        shapes = {t.name: t.shape for t in subject.system.tensors if t.role != "let"}
+        check_wgsl_text(emit_module(program, Limits(), shapes).text)
+        event("emitted")
+    except CdslError as error:
+        refused(error)
+
+
+def same(found: object, subject: Subject, what: str) -> None:
+    np.testing.assert_array_equal(
+        np.asarray(found, np.float64), np.asarray(subject.want, np.float64), err_msg=what
+    )
+
+

@@ -1,0 +1,336 @@
+"""Programs with their definition worked out, and sequences of schedule steps, legal and not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from convdsl.ir.equation import System
+from convdsl.ir.expr import loads
+from convdsl.passes.normalise import normalise
+from convdsl.schedule.nest import Nest, operands, unsolved
+from convdsl.schedule.state import State
+from convdsl.schedule.step import Step
+from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.fuse import Fuse
+from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.pack import Pack
+from convdsl.schedule.verbs.partial import Partial
+from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.solve import Solve
+from convdsl.schedule.verbs.split import Split
+from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.unroll import Unroll
+from convdsl.schedule.verbs.vectorize import Vectorize
+from convdsl.sema.instantiate import instantiate
+from convdsl.sema.resolve import resolve
+from convdsl.sema.sizes import bind_parameters, complete_sizes, solve_sizes
+from convdsl.syntax import ast
+from convdsl.syntax.parser import parse
+from convdsl.syntax.printer import print_program
+from tests.property.three_way import Array, definition
+from tests.strategies.arrays import arrays, integers
+from tests.strategies.programs import programs
+from tests.strategies.shipped import PROGRAMS, calls, inputs_of
+
+T = TypeVar("T")
+
+# What the drawn programs seldom or never have, each with its parameters and the ranges of its sizes.
+TEXTS: tuple[tuple[str, dict[str, int | float], dict[str, int]], ...] = (
+    ("""
+op prologue(x: f32[N, C, L], w: f32[C, M, K], s: int = 2) -> y: f32[N, M, LO]
+where LO == max((L - 1)*s + K, 0) {
+    y[n, m, o] = relu(sum[c, k, l | l*s + k == o] leaky_relu(x[n, c, l], 2.0) * w[c, m, k]) + 1
+}""", {}, {"N": 2, "C": 5, "L": 5, "M": 6, "K": 4}),
+    ("""
+op holes(x: f32[C, L], w: f32[C, K], b: f32[Q], s: int = 4, d: int = 2) -> y: f32[Q] {
+    y[o] = b[o] - sum[c, k, l | l*s + k*d == o] x[c, l] * w[c, k]
+}""", {}, {"C": 5, "L": 4, "K": 3, "Q": 19}),
+    ("""
+op placed(x: f32[C, L], w: f32[C, K], u: f32[Q], s: int = 3) -> y: f32[Q] {
+    y[o] = sum[c, k, l | l*s + k == o + 1] x[c, l] * w[c, k] * u[o]
+}""", {}, {"C": 5, "L": 5, "K": 4, "Q": 17}),
+    ("""
+op pool(x: f32[C, L], s: int = 2, p: int = 3) -> y: f32[C, LO]
+where LO == (L + p)//s + 2 {
+    y[c, o] = max[l, k in 0..3 | o*s + k == l + p] x[c, l] else 7
+}""", {}, {"C": 5, "L": 9}),
+    ("""
+op whole(x: f32[A, B], y: f32[B]) -> s: f32[] {
+    s[] = sum[a, b] x[a, b] * y[b]
+}""", {}, {"A": 6, "B": 9}),
+    ("""
+op count(x: i32[A, K], w: i32[K, B]) -> y: i32[A, B] {
+    y[a, b] = max(sum[k] x[a, k] * w[k, b], 3)
+}""", {}, {"A": 9, "B": 9, "K": 9}),
+    ("""
+op halves(x: f16[A, K], w: f16[B, K]) -> y: f16[B, A] {
+    y[b, a] = sum[k] x[a, k] * w[b, k]
+}""", {}, {"A": 9, "B": 9, "K": 9}),
+    ("""
+op powers(x: f32[A, K], w: f32[K]) -> y: f32[A] {
+    let h[a] = prod[k] x[a, k]
+    y[a] = h[a] - min[k] max(x[a, k], w[k]) else 0
+}""", {}, {"A": 7, "K": 4}),
+    ("""
+op plain(x: f32[A, B, C]) -> y: f32[C, A*B] {
+    y[c, (a, b)] = abs(x[a, b, c]) + 2
+}""", {}, {"A": 5, "B": 6, "C": 7}),
+    ("""
+op band(x: f32[N, N], v: f32[N]) -> y: f32[N] {
+    y[i] = sum[j in 1..N, q in 0..2 | i + q == j + 1] x[i, j] * x[j, i] * v[j]
+}""", {}, {"N": 9}),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Subject:
+    """A normalised system, and what it gives on some arrays."""
+
+    tree: ast.Program
+    params: Mapping[str, int | float]
+    sizes: Mapping[str, int]
+    arrays: Mapping[str, Array]
+    system: System
+    want: Array
+
+    def __repr__(self) -> str:
+        shapes = {n: a.shape for n, a in self.arrays.items()}
+        symbols = ", ".join(self.system.sizes) or "none"
+        return (
+            f"{print_program(self.tree)}\nparams={dict(self.params)} sizes={dict(self.sizes)}\n"
+            f"shapes={shapes} symbolic: {symbols}"
+        )
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"\n{self!r}\n")
+
+
+@st.composite
+def subjects(draw: st.DrawFn) -> Subject:
+    """A text from above, a shipped operator or a drawn program; sizes numbers or symbols."""
+    kind = draw(st.integers(0, 9))
+    params: Mapping[str, int | float]
+    if kind <= 4:
+        text, params, most = draw(st.sampled_from(TEXTS))
+        tree = parse(text)
+        sizes = {n: draw(st.integers(0 if top > 3 else 1, top)) for n, top in most.items()}
+        given = _filled(tree, params, sizes, draw(st.integers(0, 2**31)))
+    elif kind <= 7:
+        call = draw(calls())
+        tree, params = PROGRAMS[call.name], call.params
+        given = draw(inputs_of(call))
+    else:
+        drawn = draw(programs(calls=1))
+        tree, params = drawn.tree, drawn.params
+        given = draw(arrays(drawn, 0))
+    return subject(tree, params, given, symbolic=draw(st.integers(0, 3)) == 3)
+
+
+def subject(
+    tree: ast.Program,
+    params: Mapping[str, int | float],
+    given: Mapping[str, Array],
+    symbolic: bool = False,
+) -> Subject:
+    op = resolve(tree)
+    values = bind_parameters(op, params)
+    absent = frozenset(t.name for t in op.inputs) - set(given)
+    shapes = {n: a.shape for n, a in given.items()}
+    sizes = complete_sizes(op, values, solve_sizes(op, values, shapes), absent=absent)
+    system = normalise(instantiate(op, values, {} if symbolic else sizes, absent))
+    return Subject(tree, params, sizes, given, system, definition(tree, given, params))
+
+
+def _filled(
+    tree: ast.Program, params: Mapping[str, int | float], sizes: Mapping[str, int], seed: int
+) -> dict[str, Array]:
+    """Small integers for every input of a text."""
+    op = resolve(tree)
+    env = complete_sizes(op, bind_parameters(op, params), sizes)
+    system = instantiate(op, bind_parameters(op, params), env)
+    out: dict[str, Array] = {}
+    for at, tensor in enumerate(t for t in system.tensors if t.role == "input"):
+        shape = tuple(int(e.evaluate({})) for e in tensor.shape)
+        out[tensor.name] = integers(shape, tensor.dtype, 3, seed + at)
+    return out
+
+
+# -- steps -----------------------------------------------------------------------------------------
+_WILD = (
+    "zz",
+    "y",
+    "x",
+    "y.hole",
+    "y.hole2",
+    "N",
+    "L",
+    "sum",
+    "else",
+    "for",
+    "in",
+    "where",
+    "k",
+    "o",
+)
+_FACTORS = (1, 2, 2, 3, 3, 4, 4, 4, 4, 5, 8, 16)
+_ODD_FACTORS = (0, 1, 7, 31, 64, 4096, 65536, 65537, 999_999_999)
+_TAILS = ("guard", "guard", "cut", "pad", "perfect")
+_NEW = (
+    "a",
+    "b",
+    "c",
+    "ko",
+    "ki",
+    "acc",
+    "part",
+    "u",
+    "v",
+    "x_tile",
+    "hit",
+    "flat",
+    "thread",
+    "grid",
+)
+
+
+class Draw:
+    """Draws steps that mostly fit a state."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+
+    def number(self, low: int, high: int) -> int:
+        return self.draw(st.integers(low, high))
+
+    def pick(self, items: Sequence[T]) -> T:
+        return items[self.number(0, len(items) - 1)]
+
+    def chance(self, percent: int) -> bool:
+        return self.number(0, 99) >= 100 - percent
+
+    def some(self, items: Sequence[T], least: int = 1) -> tuple[T, ...]:
+        """Some of the items in any order, or without any, what is drawn for `least` of none."""
+        chosen = self.draw(st.permutations(list(items)))
+        return tuple(chosen[: self.number(min(least, len(items)), len(items))])
+
+    def new(self, state: State, nest: Nest | None) -> str:
+        """A name that is new, most often."""
+        if self.chance(3):
+            return self.pick(_WILD)
+        tensors = {t.name for t in state.system.tensors}
+        taken = tensors | (nest.taken if nest is not None else set())
+        wanted, at = self.pick(_NEW), 0
+        name = wanted
+        while name in taken:
+            at += 1
+            name = f"{wanted}{at}"
+        return name
+
+    def step(self, state: State) -> Step:
+        pieces = state.pieces()
+        equation = self.pick(list(pieces))
+        if self.chance(2):
+            equation = self.pick(_WILD)
+        if equation not in pieces:
+            return Gather(equation) if self.chance(50) else Unroll(equation, ("k",))
+        tied = unsolved(pieces[equation]) is not None
+        if tied or self.chance(7):
+            return self.relation(state, equation)
+        return self.loops(state, equation, state.nest(equation))
+
+    def relation(self, state: State, equation: str) -> Step:
+        piece = state.pieces()[equation]
+        nest = state.nest(equation)
+        free = [v.name for v in piece.vars] or ["o"]
+        summed = ([v.name for v in nest.reduction.vars] if nest.reduction else []) or ["k"]
+        if self.chance(3):
+            free = summed = list(_WILD)
+        kind = self.number(0, 11)
+        if kind <= 3:
+            block = self.new(state, nest)
+            new = (block, f"{block}r", f"{block}j")
+            return Phases(equation, self.pick(free), self.pick(summed), *new)
+        if kind <= 6:
+            return Solve(equation, self.pick(summed))
+        if kind <= 8:
+            return Columns(equation, self.new(state, nest))
+        if kind <= 9:
+            reads = loads(piece.value)
+            if reads:
+                access = self.pick(reads).access
+                axes = self.draw(st.permutations(range(len(access.dims))))
+                name = self.new(state, nest)
+                if axes:
+                    return Pack(equation, access.tensor, tuple(axes), name)
+        return Gather(equation)
+
+    def loops(self, state: State, equation: str, nest: Nest) -> Step:
+        names = [x.name for x in nest.loops] or ["zz"]
+        free = [x.name for x in nest.loops if not x.reduced] or names
+        summed = [x.name for x in nest.loops if x.reduced] or names
+        if self.chance(4):
+            names = free = summed = list(_WILD)
+        kind = self.number(0, 24)
+        if kind <= 6:
+            factor = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
+            tail = self.pick(_TAILS)
+            outer = self.new(state, nest)
+            inner = f"{outer}i" if self.chance(97) else outer
+            return Split(equation, self.pick(names), factor, outer, inner, tail)  # type: ignore[arg-type]
+        if kind <= 9:
+            at = self.number(0, len(names) - 1)
+            some = tuple(names[at : at + self.number(2, 3)])
+            return Fuse(equation, some, self.new(state, nest))
+        if kind <= 13:
+            return Order(equation, self.some(names))
+        if kind <= 17:
+            some = self.some(free) if self.chance(85) else self.some(names)
+            return Map(equation, tuple((n, self.pick(("grid", "thread", "serial"))) for n in some))  # type: ignore[misc]
+        if kind <= 20:
+            known = list(operands(nest.reduction)) if nest.reduction is not None else ["x"]
+            operand = self.pick(known or ["x"]) if self.chance(95) else self.pick(_WILD)
+            pad = self.pick((0, 0, 0, 1, 3, 65))
+            return Stage(equation, operand, self.pick(summed), self.memory(), pad)  # type: ignore[arg-type]
+        if kind <= 21:
+            return Unroll(equation, self.some(names))
+        if kind <= 22:
+            fours = [x.name for x in nest.loops if x.extent == 4 and not x.reduced]
+            return Vectorize(equation, self.pick(fours if fours and self.chance(80) else names))
+        return Partial(equation, self.pick(summed))
+
+    def memory(self) -> str:
+        return self.pick(("workgroup", "workgroup", "register"))
+
+    def last(self, nest: Nest, equation: str) -> list[Step]:
+        """Steps that make it likely that the nest can run."""
+        out: list[Step] = []
+        free = [x for x in nest.loops if not x.reduced]
+        threads = [x for x in free if x.level == "thread"]
+        numbers = [x.name for x in free if x.level == "serial" and x.extent.as_int()]
+        if not threads and numbers:
+            out.append(Map(equation, tuple((n, "thread") for n in numbers[-self.number(1, 2) :])))
+        vectors = [x.name for x in free if x.level == "vector"]
+        if vectors:
+            last = [x.name for x in nest.loops if x.level not in ("grid", "thread")][-1]
+            if last != vectors[0]:
+                out.append(Order(equation, (last, vectors[0])))
+        return out
+
+
+def runs(nest: Nest, sizes: Mapping[str, int]) -> int:
+    """How many times the body of a nest runs, at most."""
+    count = 1
+    ranges: dict[str, int] = {**sizes}
+    for loop in nest.loops:
+        free = loop.extent.free - set(ranges)
+        found = loop.extent.evaluate({**ranges, **dict.fromkeys(free, 0)})
+        count *= max(1, int(np.max(found)))
+        ranges[loop.name] = 0
+    return count
