@@ -293,6 +293,8 @@ class Kernel:
         op = without(o.op, absent)
         sizes = solve_sizes(op, o.params, everything, o.fixed)
         sizes = complete_sizes(op, o.params, {**o.fixed, **sizes}, absent=absent)
+        if o.dynamic:  # the text holds for any sizes; whether every max has a term, only for these
+            check_reductions(o.op, o.params, instantiate(o.op, o.params, sizes, absent))
         executable = self._variants.get(sizes, absent)
         with self._lock:
             self._known[key] = sizes, absent

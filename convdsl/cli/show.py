@@ -73,7 +73,7 @@ def command(
         from convdsl.files import write_files
         from convdsl.report.page import page_of
 
-        write_files({page: page_of(kernel).encode()})
+        write_files({page: page_of(kernel, program.source.text).encode()})
         out(str(page))
     elif as_json:
         seen = shots(kernel)

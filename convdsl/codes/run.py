@@ -73,9 +73,8 @@ TABLE: dict[str, Code] = {
         "wrong option of compile",
         """
         `accuracy` is strict, standard or fast, `algorithm` None (which chooses), gather, phases or
-        columns. `dynamic` names sizes that stand on axes of inputs
-        and have no number in `sizes`; a size that `where` defines is then dynamic by itself, and
-        cannot be given.
+        columns. `dynamic` names sizes that stand on axes of inputs and have no number in `sizes`; a
+        size that `where` defines is then dynamic by itself, and cannot be given.
         """,
     ),
     "E0359": code(

@@ -60,7 +60,7 @@ def contraction_of(piece: Piece, related: bool = False) -> Contraction | None:
     free = {v.name for v in piece.vars}
     if any((v.low.free | v.high.free) & (reduced | free) for v in (*reduction.vars, *piece.vars)):
         return None
-    pair = _two_factors(reduction.body, reduced | free)
+    pair = two_factors(reduction.body, reduced | free)
     if pair is None:
         return None
     first, second = pair
@@ -94,12 +94,12 @@ def contraction_of(piece: Piece, related: bool = False) -> Contraction | None:
     )
 
 
-def _two_factors(body: Expr, names: set[str]) -> tuple[Expr, Expr] | None:
+def two_factors(body: Expr, names: set[str] | frozenset[str]) -> tuple[Expr, Expr] | None:
     """The body as a product of two factors.
 
     Of more than two, those whose variables another one has too are multiplied into that one.
     """
-    groups = [(free_names(f) & names, f) for f in _factors(body)]
+    groups = [(free_names(f) & names, f) for f in flat_factors(body)]
     while len(groups) > 2:
         pairs = [
             (small, large)
@@ -118,9 +118,10 @@ def _two_factors(body: Expr, names: set[str]) -> tuple[Expr, Expr] | None:
     return groups[0][1], groups[1][1]
 
 
-def _factors(body: Expr) -> list[Expr]:
+def flat_factors(body: Expr) -> list[Expr]:
+    """The factors of a product of any shape."""
     if isinstance(body, Binary) and body.op == "*":
-        return _factors(body.left) + _factors(body.right)
+        return flat_factors(body.left) + flat_factors(body.right)
     return [body]
 
 

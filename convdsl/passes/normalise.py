@@ -68,12 +68,15 @@ def _reads(equation: Equation, name: str) -> list[Load]:
 
 
 _CHEAP = ("abs", "relu", "leaky_relu")
+_LONGEST = 200  # nodes of a fused value: a let that is read twice doubles, and so may its readers
 
 
 def _may_fuse(body: Piece, reader: Equation, readers: int) -> bool:
     name, dims = body.access.tensor, body.access.dims
     reads = _reads(reader, name)
     if any(r.access.dims != dims for r in reads):
+        return False
+    if len(reads) > 1 and len(reads) * sum(1 for _ in walk(body.value)) > _LONGEST:
         return False
     if any(isinstance(e, Reduce) for e in walk(body.value)):
         own = [sorted(v.name for v in p.vars) for p in reader.pieces]

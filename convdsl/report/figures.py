@@ -90,8 +90,8 @@ def _of_product(tiling: Tiling) -> list[Child]:
 def _of_group(tiling: Tiling) -> list[Child]:
     own = f"{tiling.rows.own}{TIMES}{tiling.columns.own}"
     return [
-        tag("b", "One workgroup."), f" {tiling.threads} threads; each keeps {own} results in registers: ",
-        _key("mine"), "the first thread, ", _key("other"), "its neighbour.",
+        tag("b", "One workgroup."), f" {tiling.threads} threads; each keeps {own} results in ",
+        "registers: ", _key("mine"), "the first thread, ", _key("other"), "its neighbour.",
     ]  # fmt: skip
 
 

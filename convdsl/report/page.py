@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from convdsl.kernel import Kernel
 
 
-def page_of(kernel: Kernel) -> str:
-    """The page of the variant that `kernel.source` shows."""
+def page_of(kernel: Kernel, text: str | None = None) -> str:
+    """The page of the variant that `kernel.source` shows; `text` is the program as it was written."""
     seen = shots(kernel)
     name, target = kernel.options.op.name, kernel.target
     title = f"{name} for {target}"
@@ -31,7 +31,13 @@ def page_of(kernel: Kernel) -> str:
     body = tag(
         "body",
         tag("header", tag("h1", title), _numbers(kernel), _plan(kernel), _links()),
-        tag("main", _pictures(kernel, seen[-1]), _texts(kernel), _steps(seen), _generated(kernel)),
+        tag(
+            "main",
+            _pictures(kernel, seen[-1]),
+            _texts(kernel, text or kernel.options.text),
+            _steps(seen),
+            _generated(kernel),
+        ),
         tag("footer", tag("p", f"Made by convdsl {__version__}.", class_="soft")),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
@@ -68,11 +74,11 @@ def _pictures(kernel: Kernel, last: Shot) -> Markup:
     return tag("section", tag("h2", "Tiles", id="tiles"), *figures(kernel, last))
 
 
-def _texts(kernel: Kernel) -> Markup:
+def _texts(kernel: Kernel, text: str) -> Markup:
     return tag(
         "section",
         tag("h2", "Text", id="text"),
-        tag("pre", kernel.options.text.rstrip()),
+        tag("pre", text.rstrip()),
         tag("h3", "The schedule"),
         tag("pre", (kernel.schedule or "").rstrip()),
     )

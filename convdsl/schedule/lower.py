@@ -38,6 +38,7 @@ from convdsl.ir.index import Index, const, sym
 from convdsl.ir.interval import always, ranges_of
 from convdsl.ir.loop import Buffer, If, Kernel, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
+from convdsl.passes.lower_gather import lower_gather
 from convdsl.passes.names import Names
 from convdsl.passes.phases import replace_reduction
 from convdsl.passes.relation import bounds_from
@@ -56,6 +57,8 @@ def lower_nest(name: str, equation: str, nest: Nest, taken: frozenset[str] = fro
     `taken` are names of the program that no buffer of the kernel may have.
     """
     check_nest(equation, nest)
+    if nest.empty:
+        return lower_gather(name, nest.piece, taken=taken)
     return Lowering(equation, nest, taken).kernel(name)
 
 

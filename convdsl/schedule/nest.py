@@ -23,6 +23,7 @@ from convdsl.ir.equation import Piece
 from convdsl.ir.expr import Binary, Expr, Pred, Reduce, free_names, loads
 from convdsl.ir.index import Index, sym
 from convdsl.ir.loop import Level
+from convdsl.passes.contraction import flat_factors, two_factors
 from convdsl.passes.names import Names
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.relation import linear
@@ -101,6 +102,11 @@ class Nest:
     def taken(self) -> set[str]:
         """The names of its loops and variables."""
         return {x.name for x in self.loops} | set(self.values)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to do: some loop has no iterations."""
+        return any(x.extent == 0 for x in self.loops)
 
     def around(self, loop: Loop) -> frozenset[str]:
         """The loops that the extent of a loop depends on: they must stay around it."""
@@ -191,10 +197,11 @@ def operands(reduction: Reduce) -> dict[str, Expr]:
 
 
 def factors(body: Expr) -> list[Expr]:
-    """The body as the list of its factors."""
-    if isinstance(body, Binary) and body.op == "*":
-        return factors(body.left) + factors(body.right)
-    return [body]
+    """The factors of a product, as two operands where it is one of two: `x * (basis * window)`."""
+    if not (isinstance(body, Binary) and body.op == "*"):
+        return [body]
+    pair = two_factors(body, free_names(body))
+    return list(pair) if pair is not None else flat_factors(body)
 
 
 def _weight(index: Index) -> int:

@@ -131,9 +131,9 @@ class Sum:
         if not nearest:
             return self.kernel.put(self.reduction.body)
         out: Expr | None = None
-        staged = {id(f): n for n, f in operands(self.reduction).items()}
+        staged = {f: n for n, f in operands(self.reduction).items()}
         for factor in factors(self.reduction.body):
-            found = nearest.get(staged.get(id(factor), ""))
+            found = nearest.get(staged.get(factor, ""))
             value = found.load(self.kernel.lanes) if found is not None else self.kernel.put(factor)
             out = value if out is None else Binary("*", out, value)
         assert out is not None

@@ -91,7 +91,8 @@ def test_verbs(golden: Callable[[Path, str], None]) -> None:
     path = REFERENCE / "schedules.md"
     head, mark, rest = path.read_text("utf-8").partition("<!-- verbs -->\n")
     _, end, tail = rest.partition("<!-- end of verbs -->\n")
-    assert mark and end
+    assert mark
+    assert end
     golden(path, head + mark + verbs_text() + end + tail)
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
-import pytest
 from hypothesis import event, given, note, settings
-from hypothesis import strategies as st
 
 from convdsl.backends.wgsl.emit import emit_module
 from convdsl.backends.wgsl.module import Limits
@@ -22,50 +20,28 @@ from convdsl.ir.verify import verify, verify_system
 from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
-from convdsl.schedule.state import State, start
-from tests.strategies.schedules import Draw, Subject, runs, subjects
+from convdsl.schedule.state import State
+from tests.strategies.schedules import Scheduled, Subject, runs, scheduled
 from tests.wgsl_rules import check_wgsl_text
 
-MOST_RUNS = 40_000
+MOST_RUNS = 20_000
 MANY = {"default": 300, "quick": 40, "nightly": 10_000}
 many = settings(max_examples=MANY[os.environ.get("CONVDSL_PROFILE", "default")])
 
 
 @many
-@given(subjects(), st.data())
-def test_steps_keep_the_meaning_or_are_refused(subject: Subject, data: st.DataObject) -> None:
-    schedule, state = drawn_schedule(subject, data)
-    note(f"{subject!r}\n{schedule}")
-    check_replay(subject, schedule, state)
-    check_system(subject, state)
-    program = lowered(subject, schedule, state)
+@given(scheduled())
+def test_steps_keep_the_meaning_or_are_refused(drawn: Scheduled) -> None:
+    for error in drawn.refused:
+        check_refusal(error)
+    check_replay(drawn)
+    check_system(drawn.subject, drawn.state)
+    program = lowered(drawn)
     if program is not None:
-        check_program(subject, state, program)
+        check_program(drawn.subject, drawn.state, program)
 
 
-def drawn_schedule(subject: Subject, data: st.DataObject) -> tuple[Schedule, State]:
-    """Steps that apply one after the other; those that are refused leave no trace."""
-    drawn = Draw(data.draw)
-    state = start(subject.system)
-    schedule = Schedule(subject.system.name)
-    for _ in range(drawn.number(1, 14)):
-        try:
-            step = drawn.step(state)
-            after = step.apply(state)
-            schedule, state = schedule.then(step), after
-        except CdslError as error:
-            refused(error)
-    for name, nest in list(state.nests.items()):
-        for step in drawn.last(nest, name) if drawn.chance(90) else ():
-            try:
-                state = step.apply(state)
-                schedule = schedule.then(step)
-            except CdslError as error:
-                refused(error)
-    return schedule, state
-
-
-def refused(error: CdslError) -> None:
+def check_refusal(error: CdslError) -> None:
     """A refusal names a precondition, and can be shown."""
     event(f"refused {error.code}")
     assert error.code.startswith(("E05", "E06")), error
@@ -73,14 +49,14 @@ def refused(error: CdslError) -> None:
     assert max(map(len, str(error).splitlines())) < 5_000
 
 
-def check_replay(subject: Subject, schedule: Schedule, state: State) -> None:
+def check_replay(drawn: Scheduled) -> None:
     """print -> parse -> replay."""
+    schedule = drawn.schedule
     again = Schedule.parse(str(schedule))
     assert again == schedule
     assert str(again) == str(schedule)
-    replayed = again.replay(subject.system, complete=False)
-    assert replayed == state
-    for nest in state.nests.values():
+    assert again.replay(drawn.subject.system, complete=False) == drawn.state
+    for nest in drawn.state.nests.values():
         assert show_nest(nest)
 
 
@@ -95,16 +71,16 @@ def check_system(subject: Subject, state: State) -> None:
         assert verdict in (Verdict.PROVED, Verdict.UNPROVED), tensor
 
 
-def lowered(subject: Subject, schedule: Schedule, state: State) -> LoopProgram | None:
+def lowered(drawn: Scheduled) -> LoopProgram | None:
     """The loop program, or None where the schedule cannot run as it is."""
     try:
-        schedule.replay(subject.system)
-        program = lower_wgsl(state, WorkgroupLimits(256, 16384))
+        drawn.schedule.replay(drawn.subject.system)
+        program = lower_wgsl(drawn.state, WorkgroupLimits(256, 16384))
     except CdslError as error:
-        refused(error)
+        check_refusal(error)
         event(f"not lowered {error.code}")
         return None
-    event("lowered" if state.nests else "lowered without loops")
+    event("lowered" if drawn.state.nests else "lowered without loops")
     return program
 
 
@@ -120,18 +96,16 @@ def check_program(subject: Subject, state: State, program: LoopProgram) -> None:
         env = {n: subject.sizes[n] for n in program.sizes}
         found = run_program(program, subject.arrays, env)[output]
         same(found.reshape(subject.want.shape), subject, "the loop program")
-        event("run")
+        event("run" if state.nests else "run without loops")
     try:
         shapes = {t.name: t.shape for t in subject.system.tensors if t.role != "let"}
         check_wgsl_text(emit_module(program, Limits(), shapes).text)
-        event("emitted")
+        event("emitted" if state.nests else "emitted without loops")
     except CdslError as error:
-        refused(error)
+        check_refusal(error)
 
 
 def same(found: object, subject: Subject, what: str) -> None:
     np.testing.assert_array_equal(
         np.asarray(found, np.float64), np.asarray(subject.want, np.float64), err_msg=what
     )
-
-

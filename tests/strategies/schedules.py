@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
+from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.ir.expr import loads
 from convdsl.passes.normalise import normalise
 from convdsl.schedule.nest import Nest, operands, unsolved
-from convdsl.schedule.state import State
+from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.state import State, start
 from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.fuse import Fuse
@@ -334,3 +336,46 @@ def runs(nest: Nest, sizes: Mapping[str, int]) -> int:
         count *= max(1, int(np.max(found)))
         ranges[loop.name] = 0
     return count
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Scheduled:
+    """A schedule of steps that apply, the state they lead to, and the refusals of those that do not."""
+
+    subject: Subject
+    schedule: Schedule
+    state: State
+    refused: tuple[CdslError, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.subject!r}\n{self.schedule}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"\n{self!r}\n")
+
+
+@st.composite
+def scheduled(draw: st.DrawFn, most: int = 14) -> Scheduled:
+    """Steps that apply one after the other; those that are refused leave no trace."""
+    subject = draw(subjects())
+    drawn = Draw(draw)
+    state = start(subject.system)
+    schedule = Schedule(subject.system.name)
+    refused: list[CdslError] = []
+
+    def do(step: Step) -> None:
+        nonlocal schedule, state
+        try:
+            longer = schedule.then(step)
+            state = step.apply(state)
+            schedule = longer
+        except CdslError as error:
+            refused.append(error)
+
+    for _ in range(drawn.number(1, most) + drawn.number(0, most)):
+        do(drawn.step(state))
+    if drawn.chance(90):
+        for name in list(state.nests):
+            for step in drawn.last(state.nests[name], name):
+                do(step)
+    return Scheduled(subject, schedule, state, tuple(refused))

@@ -92,7 +92,7 @@ def test_the_manifest_says_what_a_runner_needs(tmp_path: Path) -> None:
     assert record["op"] == "fir"
     assert record["params"] == {"stride": 1}
     assert record["plan"]["algorithm"] == "gather"
-    assert list(record["files"]) == ["fir.wgsl"]
+    assert list(record["files"]) == ["fir.wgsl", "fir.schedule.cdsl"]
     assert {"buffers", "kernels", "limits"} <= set(record["module"])
     assert convdsl.parse(record["program"]) == convdsl.parse(FIR)
 

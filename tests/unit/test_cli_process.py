@@ -32,8 +32,8 @@ def folder(tmp_path: Path) -> Path:
 def _interrupted(folder: Path, args: list[str], after: float) -> tuple[int, str]:
     """Send Ctrl-C some time after the interpreter has begun to run our code."""
     code = (
-        "import sys, os; os.write(1, b'.'); sys.argv = ['convdsl', *sys.argv[1:]]\n"
-        "from convdsl.cli import main; sys.exit(main())"
+        "import sys, os; from convdsl.cli import main; sys.argv = ['convdsl', *sys.argv[1:]]\n"
+        "os.write(1, b'.'); sys.exit(main())"
     )
     begun = subprocess.Popen(
         [sys.executable, "-c", code, *args], cwd=folder, text=True,

@@ -50,10 +50,9 @@ class Map(LoopStep):
                     nest, "E0613", f"the summed loop `{name}` cannot run in parallel", name, (),
                     f"map free loops: {shown_names([x.name for x in nest.loops if not x.reduced])}",
                 )  # fmt: skip
-            if where == "thread" and not loop.extent.as_int():
+            if where == "thread" and loop.extent.as_int() is None:
                 self.refuse(
-                    nest, "E0614",
-                    f"`{name}` has {loop.extent} iterations; a thread loop needs a number above 0",
+                    nest, "E0614", f"`{name}` has {loop.extent} iterations; a thread loop needs a number",
                     name, (), "split it by a number first and map the inner loop",
                 )  # fmt: skip
             nest = nest.with_level(name, where)
