@@ -94,7 +94,9 @@ def _checks(inputs: Sequence[Buffer], scope: Scope) -> list[Item]:
         )
         out.append(code.evaluate(check))
     while unknown:
-        step = next(filter(None, (_solve(b, scope, unknown) for b in symbolic)), None)
+        # An axis that is the size itself gives it even where another one is a product with a zero.
+        tries = (_solve(b, scope, unknown, plain) for plain in (True, False) for b in symbolic)
+        step = next(filter(None, tries), None)
         if step is None:
             on_axes = {name for b in symbolic for d in scope.shapes[b.name] for name in d.free}
             if lost := sorted(unknown - on_axes):
@@ -117,8 +119,11 @@ def _checks(inputs: Sequence[Buffer], scope: Scope) -> list[Item]:
     return out
 
 
-def _solve(buffer: Buffer, scope: Scope, unknown: set[str]) -> ast.stmt | None:
-    """A statement that finds an unknown size from an array whose shape gives it."""
+def _solve(buffer: Buffer, scope: Scope, unknown: set[str], plain: bool) -> ast.stmt | None:
+    """A statement that finds an unknown size from an array whose shape gives it.
+
+    `plain`: only from an axis that is the size and nothing more.
+    """
     shape = scope.shapes[buffer.name]
     array = code.attribute(code.name(scope.names.get("buffer", buffer.name)), "shape")
     bare = [as_name(d) for d in shape]
@@ -131,6 +136,8 @@ def _solve(buffer: Buffer, scope: Scope, unknown: set[str]) -> ast.stmt | None:
         found = bare_product(extent)
         open_names = [] if found is None else [n for n in found[1] if n in unknown]
         if found is None or len(set(open_names)) != 1:
+            continue
+        if plain and (found[0] != 1 or len(found[1]) > 1):
             continue
         unknown.discard(open_names[0])
         node = code.subscript(array, [code.number(at)])

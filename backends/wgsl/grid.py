@@ -87,6 +87,8 @@ def _linear(names: list[str], extents: list[Index], limits: Limits) -> GridPlan:
     values: list[tuple[str, Index]] = []
     rest = place
     for n, (name, extent) in reversed(list(enumerate(zip(names, extents, strict=True)))):
+        if extent == 0:  # no workgroup runs, whatever the others are
+            extent = const(1)
         values.append((name, rest % extent if n else rest))
         rest = rest // extent
     dispatch = (minimum(total, most), ceildiv(total, most), ONE)

@@ -116,9 +116,9 @@ def test_print_after(cli: Cli) -> None:
 def test_a_folder(cli: Cli, tmp_path: Path, target: str) -> None:
     done = cli("compile", "fir.cdsl", "--target", target, "-D", "K=4", "-o", "out/deep")
     assert done.code == 0
-    names = {"wgsl": "fir.wgsl", "numpy": "fir.py"}
+    names = {"wgsl": ["fir.wgsl", "fir.schedule.cdsl"], "numpy": ["fir.py"]}
     paths = [tmp_path / line for line in done.out.splitlines()]
-    assert [p.name for p in paths] == [names[target], "manifest.json"]
+    assert [p.name for p in paths] == [*names[target], "manifest.json"]
     assert sorted((tmp_path / "out/deep").iterdir()) == sorted(paths)
     assert done.err.startswith("plan: ")
     kernel = convdsl.load_kernel("out/deep")
@@ -136,7 +136,8 @@ def test_a_folder(cli: Cli, tmp_path: Path, target: str) -> None:
 def test_json_without_a_folder(cli: Cli, tmp_path: Path) -> None:
     done = cli("compile", "fir.cdsl", "--json", "-D", "N=1", "-D", "L=9", "-D", "K=2")
     facts = json.loads(done.out)
-    assert facts["texts"] == {"fir.wgsl": facts["texts"]["fir.wgsl"]}
+    assert list(facts["texts"]) == ["fir.wgsl", "fir.schedule.cdsl"]
+    assert facts["texts"]["fir.schedule.cdsl"] == facts["applied"]
     assert facts["plan"]["flops"] == 2 * 8 * 2
     assert not (tmp_path / "manifest.json").exists()
 
