@@ -35,6 +35,11 @@ class Side:
         return product(x.extent for x in self.inside)
 
     @property
+    def groups(self) -> Index:
+        """How many workgroups stand along it."""
+        return product(x.extent for x in self.loops if x.level == "grid")
+
+    @property
     def threads(self) -> Index:
         return product(x.extent for x in self.loops if x.level == "thread")
 

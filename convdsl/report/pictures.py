@@ -115,11 +115,15 @@ def _shape(rows: Side, columns: Side) -> tuple[float, float]:
 
 
 def _tiles(side: Side) -> list[float]:
-    """The borders of tiles as fractions of the result, from 0 to beyond 1; four without numbers."""
-    extent, tile = side.extent.as_int(), side.tile.as_int()
-    if not extent or not tile:
+    """The borders of tiles as fractions of the result; four tiles without numbers.
+
+    Where every variable has a tail of its own, the tiles are drawn alike.
+    """
+    extent, tile, count = (x.as_int() for x in (side.extent, side.tile, side.groups))
+    if not extent or not tile or not count:
         return [n / 4 for n in range(5)]
-    count = -(-extent // tile)
+    if count != -(-extent // tile):
+        return [n / count for n in range(count + 1)]
     return [n * tile / extent for n in range(count)] + [1.0]
 
 
@@ -142,7 +146,8 @@ def _overhang(c: Box, rows: Side, columns: Side) -> list[Markup]:
     out = []
     for side, down in ((columns, False), (rows, True)):
         extent, tile = side.extent.as_int(), side.tile.as_int()
-        if extent and tile and extent % tile:
+        one_tail = side.groups.as_int() == (-(-extent // tile) if extent and tile else None)
+        if extent and tile and extent % tile and one_tail:
             share = min((-extent % tile) / extent, 0.07)
             part = (0, 1, 1, 1 + share) if down else (1, 0, 1 + share, 1)
             out.append(rect(c.part(*part), "beyond"))

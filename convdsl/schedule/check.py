@@ -136,12 +136,12 @@ def refuse_tail(equation: str, nest: Nest, pred: Pred, policy: str) -> NoReturn:
     """E0634: a tail that cannot be treated as it says."""
     why = {
         "cut": "no serial loop can end where it fails",
-        "pad": "no operand that depends on all its loops is staged, so nothing holds zeros there",
+        "pad": "an operand that depends on its loops is not staged, so nothing holds zeros there",
     }[policy]
     mark = next((x.name for x in reversed(nest.loops) if x.name in pred.index.free), None)
     refuse(
         equation, nest, "E0634", f"`tail {policy}` for {pred_text(pred)}: {why}", mark,
-        "use `tail guard`",
+        "use `tail guard`" if policy == "cut" else "stage all operands of the sum, or use `tail guard`",
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from convdsl.ir.expr import Binary, Const, Expr, Load, Reduce
+from convdsl.ir.expr import Binary, Const, Expr, Load, Pred, Reduce
 from convdsl.ir.loop import Buffer, For, If, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.reduce_loops import ACCUMULATE, identity
@@ -108,7 +108,7 @@ class Sum:
     def _update(self) -> Body:
         """Add one term, tested for what no bound and no copy has taken care of."""
         kernel = self.kernel
-        absorbed = {p for c in self._nearest().values() for p in c.conditions}
+        absorbed = {p for p in kernel.pending if self._absorbed(p)}
         kernel.refuse_cut()
         for pred in kernel.pending:
             reduced = any(x.name in pred.index.free for x in self.nest.loops if x.reduced)
@@ -120,6 +120,15 @@ class Sum:
         if self.hit is not None:
             body += (Store(kernel.place(self.hit), Const(1, "i32")),)
         return (If(left, body),) if left else body
+
+    def _absorbed(self, pred: Pred) -> bool:
+        """Whether copies hold zero where the condition fails, and nothing else is read there."""
+        nearest = self._nearest()
+        loops = pred.index.free & self.kernel.every
+        around = [
+            n for n, f in operands(self.reduction).items() if loops <= self.nest.depends_on(f)
+        ]
+        return bool(around) and all(n in nearest and pred in nearest[n].conditions for n in around)
 
     def _nearest(self) -> dict[str, Copy]:
         """The innermost copy of each staged operand."""

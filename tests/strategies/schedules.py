@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.ir.expr import loads
+from convdsl.passes.names import Names
 from convdsl.passes.normalise import normalise
 from convdsl.schedule.nest import Nest, operands, unsolved
 from convdsl.schedule.schedule import Schedule
@@ -42,6 +43,7 @@ from tests.strategies.programs import programs
 from tests.strategies.shipped import PROGRAMS, calls, inputs_of
 
 T = TypeVar("T")
+Tail = Literal["guard", "cut", "pad", "perfect"]
 
 # What the drawn programs seldom or never have, each with its parameters and the ranges of its sizes.
 TEXTS: tuple[tuple[str, dict[str, int | float], dict[str, int]], ...] = (
@@ -310,6 +312,46 @@ class Draw:
     def memory(self) -> str:
         return self.pick(("workgroup", "workgroup", "register"))
 
+    def tiles(self, state: State, equation: str) -> Iterator[Step]:
+        """What a person would write for a sum of products: tiles, threads, copies, vectors."""
+        nest = state.nest(equation)
+        free = [x.name for x in nest.loops if not x.reduced]
+        summed = [x.name for x in nest.loops if x.reduced]
+        taken = set(nest.taken) | {t.name for t in state.system.tensors}
+        names = Names(taken)
+        tail: tuple[Tail, ...] = ("pad", "pad", "guard", "cut")
+        grid, threads, mine = free[:-2], [], []
+        for loop in free[-2:]:
+            outer, rest = names.fresh("t"), names.fresh("r")
+            yield Split(equation, loop, self.pick((4, 4, 8, 3)), outer, rest, self.pick(tail))
+            grid.append(outer)
+            if self.chance(60):
+                lane, vector = names.fresh("l"), names.fresh("v")
+                yield Split(equation, rest, self.pick((4, 4, 2)), lane, vector)
+                threads.append(lane)
+                mine.append(vector)
+            else:
+                threads.append(rest)
+        deep: list[str] = summed
+        if summed:
+            k, step, inside = summed[-1], names.fresh("ko"), names.fresh("ki")
+            yield Split(equation, k, self.pick((2, 3, 4, 5)), step, inside, self.pick(tail))
+            deep = [*summed[:-1], step, inside]
+        yield Order(equation, (*grid, *threads, *deep, *mine))
+        yield Map(equation, (*((g, "grid") for g in grid), *((t, "thread") for t in threads)))
+        known = list(operands(nest.reduction)) if nest.reduction is not None else []
+        for operand in known:
+            if self.chance(75):
+                yield Stage(equation, operand, self.pick(deep), "workgroup", self.number(0, 1))
+            if self.chance(50):
+                yield Stage(equation, operand, self.pick(deep), "register")
+        if summed and self.chance(60):
+            yield Partial(equation, self.pick(deep))
+        if deep and self.chance(40):
+            yield Unroll(equation, (deep[-1], *mine[:-1]))
+        if mine and self.chance(60):
+            yield Vectorize(equation, mine[-1])
+
     def last(self, nest: Nest, equation: str) -> list[Step]:
         """Steps that make it likely that the nest can run."""
         out: list[Step] = []
@@ -372,6 +414,15 @@ def scheduled(draw: st.DrawFn, most: int = 14) -> Scheduled:
         except CdslError as error:
             refused.append(error)
 
+    if drawn.chance(40):
+        for name in list(state.pieces()):
+            if unsolved(state.pieces()[name]) is not None:
+                do(drawn.relation(state, name))
+        for name in list(state.pieces()):
+            if unsolved(state.pieces()[name]) is None and drawn.chance(70):
+                for step in drawn.tiles(state, name):
+                    do(step)
+        most = 2
     for _ in range(drawn.number(1, most) + drawn.number(0, most)):
         do(drawn.step(state))
     if drawn.chance(90):
