@@ -9,13 +9,14 @@ from convdsl.codes.code import Code
 from convdsl.codes.ir import TABLE as IR
 from convdsl.codes.ops import TABLE as OPS
 from convdsl.codes.run import TABLE as RUN
+from convdsl.codes.schedule import TABLE as SCHEDULE
 from convdsl.codes.sema import TABLE as SEMA
 from convdsl.codes.syntax import TABLE as SYNTAX
 from convdsl.codes.wgsl import TABLE as WGSL
 
 __all__ = ["CODES", "Code", "explain"]
 
-_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL]
+_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE]
 
 
 def _merge() -> dict[str, Code]:

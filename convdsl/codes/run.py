@@ -77,13 +77,6 @@ TABLE: dict[str, Code] = {
         size that `where` defines is then dynamic by itself, and cannot be given.
         """,
     ),
-    "E0359": code(
-        "schedules are not applied yet",
-        """
-        Schedules parse and are kept, but this version chooses every plan by itself. `kernel.plan`
-        (or `convdsl compile --emit plan`) shows what was chosen and why.
-        """,
-    ),
     "E0360": code(
         "cannot write",
         """

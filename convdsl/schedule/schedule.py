@@ -30,6 +30,24 @@ from convdsl.schedule.words import Words, words_of
 from convdsl.syntax import ast
 from convdsl.syntax.parser import parse_schedules
 
+# What other languages call it.
+ELSEWHERE = {
+    "tile": "`split` for each loop, and then `order`",
+    "divide_loop": "`split`",
+    "mult_loops": "`fuse`",
+    "reorder": "`order`",
+    "interchange": "`order`",
+    "bind": "`map`",
+    "parallel": "`map`",
+    "gpu_blocks": "`map`, to `grid`",
+    "gpu_threads": "`map`, to `thread`",
+    "cache_read": "`stage`",
+    "stage_mem": "`stage`",
+    "compute_at": "`stage`",
+    "rfactor": "`partial`",
+    "vectorise": "`vectorize`",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -148,9 +166,11 @@ def _step(line: tuple[str, ...], span: Span | None) -> Step:
     verb, *rest = line
     kind = VERBS.get(verb)
     if kind is None:
+        elsewhere = ELSEWHERE.get(verb)
         raise CdslError(
             "E0600", f"there is no verb `{verb}`", span,
-            notes=(f"the verbs are: {shown_names(list(VERBS))}",), help=suggestion(verb, VERBS),
+            notes=(f"the verbs are: {shown_names(list(VERBS))}",),
+            help=f"use {elsewhere}" if elsewhere is not None else suggestion(verb, VERBS),
         )  # fmt: skip
     words = Words(rest, kind.form, span)
     step = kind.parse(words)

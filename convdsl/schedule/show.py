@@ -9,6 +9,7 @@ from convdsl.ir.text_expr import access_text, expr_text
 from convdsl.schedule.nest import Nest
 
 MOST_NAMES = 24
+MOST_LINES = 32
 
 
 def shown_names(names: Sequence[str]) -> str:
@@ -30,6 +31,12 @@ def show_nest(nest: Nest, mark: str | None = None) -> str:
         if nest.partial == loop.name:
             line += ", partial sums"
         lines.append(line + ("        <- this loop" if loop.name == mark else ""))
+    if len(lines) > MOST_LINES:
+        half = MOST_LINES // 2
+        kept = [n for n in range(len(lines)) if not half <= n < len(lines) - half]
+        kept += [n for n, x in enumerate(nest.loops) if x.name == mark and n not in kept]
+        gap = f"... {len(lines) - len(kept)} more ..."
+        lines = [*lines[:half], gap, *(lines[n].strip() for n in sorted(kept)[half:])]
     accesses = [nest.piece.access, *(load.access for load in loads(nest.piece.value))]
     dims = {a.tensor: a.dims for a in accesses}
     body = f"{access_text(nest.piece.access, dims)} = {expr_text(nest.piece.value, dims)}"

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import ClassVar, NoReturn, Self
 
 from convdsl.diagnostics import CdslError, Note
+from convdsl.ir.text_expr import pred_text
 from convdsl.schedule.nest import Loop, Nest, unsolved
 from convdsl.schedule.show import show_nest, shown_names
 from convdsl.schedule.state import State
@@ -57,7 +58,7 @@ class LoopStep(Step):
             raise CdslError(
                 "E0603",
                 f"`{self}`: the relation of `{self.equation}` is not solved yet",
-                notes=(f"it is: {relation.index} == 0",),
+                notes=(f"it is: {pred_text(relation)}",),
                 help=f"begin with `gather {self.equation}`, or with {verbs}",
             )
         why = why_not_new(self.made(), nest.taken, state)
@@ -143,7 +144,9 @@ def why_not_new(names: Sequence[str], taken: Iterable[str], state: State) -> str
             return f"`{name}` is taken"
         if name in RESERVED:
             return f"`{name}` is a word of the language and never a name"
-        if not (name[:1].islower() and name.isascii() and name.replace("_", "a").isalnum()):
+        if not (name.isascii() and name.replace("_", "a").isalnum()):
+            return f"`{name}` is not one word of letters, digits and _"
+        if not name[0].islower():
             return f"`{name}` does not begin with a lower-case letter, as names of loops do"
         seen.add(name)
     return None

@@ -296,7 +296,7 @@ class Draw:
             return Order(equation, self.some(names))
         if kind <= 17:
             some = self.some(free) if self.chance(85) else self.some(names)
-            return Map(equation, tuple((n, self.pick(("grid", "thread", "serial"))) for n in some))  # type: ignore[misc]
+            return Map(equation, tuple((n, self.pick(("grid", "thread", "serial"))) for n in some))
         if kind <= 20:
             known = list(operands(nest.reduction)) if nest.reduction is not None else ["x"]
             operand = self.pick(known or ["x"]) if self.chance(95) else self.pick(_WILD)
@@ -332,12 +332,12 @@ class Draw:
                 mine.append(vector)
             else:
                 threads.append(rest)
-        deep: list[str] = summed
+        deep: list[str] = summed or free or ["zz"]
         if summed:
             k, step, inside = summed[-1], names.fresh("ko"), names.fresh("ki")
             yield Split(equation, k, self.pick((2, 3, 4, 5)), step, inside, self.pick(tail))
             deep = [*summed[:-1], step, inside]
-        yield Order(equation, (*grid, *threads, *deep, *mine))
+        yield Order(equation, (*grid, *threads, *(deep if summed else ()), *mine))
         yield Map(equation, (*((g, "grid") for g in grid), *((t, "thread") for t in threads)))
         known = list(operands(nest.reduction)) if nest.reduction is not None else []
         for operand in known:

@@ -149,7 +149,7 @@ def test_run_dynamic_components() -> None:
     check(program(IN, loop("serial", "r", 8, store(Y, (T, R), load(ACC, T, flip)))), "acc[")
     fill = quads(store(TILE, (T, COLUMN), LOADED))
     read = loop("serial", "r", 8, store(Y, (T, R), load(TILE, 63 - T, flip)))
-    check(program(fill, read, local=(TILE,)), "array<vec4<f32>, 128>")
+    check(program(fill, read, local=(TILE,)), "array<array<vec4<f32>, 2>, 64>")
     one = loop("serial", "r", 8, store(ACC, (T, R), load(X, T, flip)))
     check(program(one, OUT), "acc[")
 

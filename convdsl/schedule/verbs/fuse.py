@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from convdsl.ir.index import Index, const, floordiv, maximum, modulo, sym
 from convdsl.ir.interval import interval
 from convdsl.schedule.nest import Loop, Nest
+from convdsl.schedule.show import shown_names
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
 
@@ -44,7 +45,10 @@ class Fuse(LoopStep):
     def on(self, nest: Nest) -> Nest:
         found = [self.find(nest, name) for name in self.loops]
         if len(set(self.loops)) != len(self.loops) or len(self.loops) < 2:
-            self.refuse(nest, "E0609", "it takes two or more different loops", self.loops[0])
+            self.refuse(
+                nest, "E0609", "it takes two or more different loops", self.loops[0], (),
+                f"write it as: {self.form}",
+            )  # fmt: skip
         for loop in found:
             self.plain(nest, loop)
         first = nest.place(self.loops[0])
@@ -55,9 +59,11 @@ class Fuse(LoopStep):
                 (), f"put them together first: `order {self.equation}: {', '.join(self.loops)}`",
             )  # fmt: skip
         if len({x.reduced for x in found}) > 1:
+            summed = shown_names([x.name for x in nest.loops if x.reduced])
             self.refuse(
-                nest, "E0611", "a summed loop cannot be fused with a free one", self.loops[1]
-            )
+                nest, "E0611", "a summed loop cannot be fused with a free one", self.loops[1],
+                (f"the summed loops are: {summed}",), "fuse free loops, or summed ones",
+            )  # fmt: skip
         if len({x.level for x in found}) > 1:
             levels = ", ".join(f"`{x.name}` {x.level}" for x in found)
             self.refuse(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from convdsl.passes.phases import split_relation, the_reduction
+from convdsl.passes.phases import equation_with, split_relation, the_reduction
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
 from convdsl.schedule.verbs.relations import main_piece, refuse_relation
@@ -68,5 +68,7 @@ class Phases(Step):
                 f"no relation of `{self.equation}` ties the output `{self.output}` (with coefficient 1) "
                 f"to `{self.tap}` and one more summed index"
             )
+            if equation_with(pieces[0]) is None:
+                why = f"`{self.equation}` has no relation"
             refuse_relation(self, pieces[0], "E0623", why, "use `solve` or `gather`")
         return state.with_pieces(self.equation, (split[0], *pieces[1:], *split[1:]))

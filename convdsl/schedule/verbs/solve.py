@@ -48,5 +48,7 @@ class Solve(Step):
                 if found is None
                 else f"the coefficient of `{self.variable}` in the relation is not 1 or -1"
             )
-            refuse_relation(self, pieces[0], "E0622", why, "use `phases` or `gather`")
+            can = [f"`{n}`" for n in summed if solve_for(pieces[0], n) is not None]
+            help = f"solve for {' or '.join(can)}" if can else "use `phases` or `gather`"
+            refuse_relation(self, pieces[0], "E0622", why, help)
         return state.with_pieces(self.equation, (solved, *pieces[1:]))

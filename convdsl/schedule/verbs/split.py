@@ -91,8 +91,8 @@ class Split(LoopStep):
             why = f"`{self.loop}` has {known} iterations, which {self.factor} may not divide"
             self.refuse(nest, "E0608", why, self.loop, (), "use `tail guard`, `cut` or `pad`")
         rest = extent % self.factor
-        near = min(self.factor * 4, 1024)
-        divisors = [d for d in range(min(extent, near), 1, -1) if extent % d == 0][:6]
+        near = min(self.factor * 4, 1024, extent - 1)
+        divisors = [d for d in range(near, 1, -1) if extent % d == 0][:6]
         shown = f", or a divisor of {extent}: {', '.join(map(str, divisors))}" if divisors else ""
         self.refuse(
             nest, "E0608", f"{self.factor} does not divide {extent}", self.loop,
