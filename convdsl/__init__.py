@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from convdsl.backends.base import Plan
     from convdsl.diagnostics import CdslError, DeviceError, InternalError
     from convdsl.kernel import Kernel
+    from convdsl.schedule.schedule import Schedule
     from convdsl.syntax.ast import Program
 
 __all__ = [
-    "CdslError", "DeviceError", "InternalError", "Kernel", "Plan", "Program", "__version__",
-    "compile", "evaluate", "load", "load_kernel", "ops", "parse",
+    "CdslError", "DeviceError", "InternalError", "Kernel", "Plan", "Program", "Schedule",
+    "__version__", "compile", "evaluate", "load", "load_kernel", "ops", "parse",
 ]  # fmt: skip
 
 # `import convdsl` stays light: everything else loads when it is first used.
@@ -34,6 +35,7 @@ _LAZY = {
     "Kernel": "convdsl.kernel",
     "Plan": "convdsl.backends.base",
     "Program": "convdsl.syntax.ast",
+    "Schedule": "convdsl.schedule.schedule",
 }
 
 

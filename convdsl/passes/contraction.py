@@ -110,7 +110,7 @@ def two_factors(body: Expr, names: set[str] | frozenset[str]) -> tuple[Expr, Exp
         if not pairs:
             return None
         small, large = min(pairs, key=lambda p: len(groups[p[0]][0]))
-        own, factor = groups[small]
+        _, factor = groups[small]
         groups[large] = (groups[large][0], Binary("*", groups[large][1], factor))
         del groups[small]
     if len(groups) != 2 or not all(loads(value) for _, value in groups):

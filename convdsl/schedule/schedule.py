@@ -19,6 +19,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.map import Map, Where
 from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.solve import Solve
@@ -121,6 +122,9 @@ class Schedule:
 
     def columns(self, equation: str, name: str) -> Schedule:
         return self.then(Columns(equation, name))
+
+    def pack(self, equation: str, tensor: str, axes: Iterable[int], name: str) -> Schedule:
+        return self.then(Pack(equation, tensor, tuple(axes), name))
 
     def split(
         self,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 from hypothesis import event, given, note, settings
 
+import convdsl
 from convdsl.backends.wgsl.emit import emit_module
 from convdsl.backends.wgsl.module import Limits
 from convdsl.diagnostics import CdslError
@@ -21,11 +23,12 @@ from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
 from convdsl.schedule.state import State
-from tests.strategies.schedules import Scheduled, Subject, runs, scheduled
+from tests.strategies.schedules import Scheduled, runs, scheduled
+from tests.strategies.subjects import Subject
 from tests.wgsl_rules import check_wgsl_text
 
 MOST_RUNS = 20_000
-MANY = {"default": 300, "quick": 40, "nightly": 10_000}
+MANY = {"default": 500, "quick": 40, "nightly": 20_000}
 many = settings(max_examples=MANY[os.environ.get("CONVDSL_PROFILE", "default")])
 
 
@@ -39,6 +42,28 @@ def test_steps_keep_the_meaning_or_are_refused(drawn: Scheduled) -> None:
     program = lowered(drawn)
     if program is not None:
         check_program(drawn.subject, drawn.state, program)
+
+
+@pytest.mark.gpu
+@settings(max_examples=max(6, settings().max_examples // 20))
+@given(scheduled())
+def test_steps_on_a_device(drawn: Scheduled) -> None:
+    """The same on an adapter, through the door that users take."""
+    subject = drawn.subject
+    fixed = {n: v for n, v in subject.sizes.items() if n not in subject.system.sizes}
+    symbols = tuple(n for n in subject.system.sizes if n not in fixed)
+    try:
+        kernel = convdsl.compile(
+            subject.tree, target="wgsl", params=subject.params, dynamic=symbols,
+            schedule=drawn.schedule,
+        )  # fmt: skip
+        found = kernel(**subject.arrays)
+    except CdslError as error:
+        check_refusal(error)
+        return
+    note(kernel.source)
+    event("ran")
+    same(found, subject, "the kernel")
 
 
 def check_refusal(error: CdslError) -> None:

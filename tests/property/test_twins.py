@@ -116,9 +116,9 @@ def test_plans_of_real_layers(target: str, layer: tuple[Any, ...]) -> None:
             tree, target=target, params=_named(twin, params), sizes=_named(twin, sizes)
         )
         plan = kernel.plan
-        plans.append((plan.algorithm, plan.reason, plan.tiles, plan.dispatches, plan.flops))
+        plans.append((plan.algorithm, plan.reason, plan.tiles, plan.flops, plan.dispatches))
     assert plans[0] == plans[1]
-    assert plans[0] == plans[2]
+    assert plans[0][:-1] == plans[2][:-1]  # operands laid out otherwise may be copied first
 
 
 @pytest.mark.parametrize("target", TARGETS)

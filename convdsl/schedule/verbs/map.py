@@ -52,7 +52,7 @@ class Map(LoopStep):
                 )  # fmt: skip
             if where == "thread" and loop.extent.as_int() is None:
                 self.refuse(
-                    nest, "E0614", f"`{name}` has {loop.extent} iterations; a thread loop needs a number",
+                    nest, "E0614", f"`{name}` has {loop.extent} iterations; threads need a number",
                     name, (), "split it by a number first and map the inner loop",
                 )  # fmt: skip
             nest = nest.with_level(name, where)

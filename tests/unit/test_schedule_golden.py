@@ -1,0 +1,180 @@
+"""Each verb before and after, as text: equations or loops, and the loop program that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from convdsl.ir.text import print_piece, print_program
+from convdsl.ir.verify import verify
+from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
+from convdsl.passes.normalise import normalise
+from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.show import show_nest
+from convdsl.schedule.state import State, start
+from convdsl.schedule.step import LoopStep, Step
+from convdsl.schedule.verbs import VERBS
+from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.fuse import Fuse
+from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.pack import Pack
+from convdsl.schedule.verbs.partial import Partial
+from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.solve import Solve
+from convdsl.schedule.verbs.split import Split
+from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.unroll import Unroll
+from convdsl.schedule.verbs.vectorize import Vectorize
+from convdsl.sema.instantiate import instantiate
+from convdsl.sema.resolve import resolve
+from convdsl.syntax.parser import parse
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "schedule"
+MATMUL = "op mm(a: f32[M, K], b: f32[K, N]) -> y: f32[M, N] { y[m, n] = sum[k] a[m, k] * b[k, n] }"
+UP = """
+op up(x: f32[C, L], w: f32[C, K], b: f32[Q]) -> y: f32[Q] {
+    y[o] = b[o] + sum[c, k, l | l*4 + k*2 == o] leaky_relu(x[c, l], 0.5) * w[c, k]
+}"""
+DOWN = """
+op down(x: f32[C, L], w: f32[C, K]) -> y: f32[Q] where Q == L//3 {
+    y[o] = sum[c, k, l | o*3 + k == l + 1] x[c, l] * w[c, k]
+}"""
+COPY = "op turn(x: f32[A, B]) -> y: f32[B, A] { y[b, a] = abs(x[a, b]) }"
+THREADS = "map y: m -> grid, n -> thread"
+DEEP = f"split y: k by 4 -> ko, ki tail pad\n{THREADS}"
+
+# name: text, sizes, the steps before, the steps shown one by one, what makes it run
+CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
+    "gather": (UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "gather y", "map y: o -> thread"),
+    "solve": (DOWN, {"C": 2, "L": 15, "K": 4}, "", "solve y for l", "map y: o -> thread"),
+    "phases": (
+        UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "phases y over o, k -> t, r, j",
+        "map y: t -> thread\nmap y.hole: t_gap -> thread",
+    ),
+    "columns": (
+        UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "columns y -> col",
+        "gather y\nmap col: l -> thread\nmap y: o -> thread",
+    ),
+    "pack": (
+        MATMUL, {"M": 6, "K": 10, "N": 8}, "", "pack y: a by 1, 0 -> a_packed",
+        f"map a_packed: i0 -> thread\n{THREADS}",
+    ),
+    "split": (
+        MATMUL, {"M": 10, "K": 10, "N": 8}, "",
+        """split y: m by 4 -> mo, mi
+           split y: k by 3 -> ko, ki tail cut
+           split y: n by 2 -> no, ni tail perfect""",
+        "map y: mo -> grid, ni -> thread",
+    ),
+    "split_symbolic": (
+        MATMUL, {"M": 10}, "",
+        """split y: n by 32 -> no, ni
+           split y: k by 8 -> ko, ki tail pad""",
+        "map y: m -> grid, ni -> thread",
+    ),
+    "split_of_a_copy": (
+        COPY, {"A": 10, "B": 7}, "", "split y: a by 4 -> ao, ai tail cut", "map y: b -> thread"
+    ),
+    "fuse": (MATMUL, {"M": 5, "K": 3, "N": 7}, "", "fuse y: m, n -> mn", "map y: mn -> thread"),
+    "order": (
+        MATMUL, {"M": 5, "K": 3, "N": 4}, "map y: m -> thread", "order y: k, n", ""
+    ),
+    "map": (MATMUL, {"M": 5, "K": 3, "N": 4}, "", THREADS, ""),
+    "stage": (
+        MATMUL, {"M": 6, "K": 10, "N": 8}, DEEP,
+        """stage y: a at ko in workgroup
+           stage y: b at ko in workgroup pad 1
+           stage y: a at ki in register""",
+        "",
+    ),
+    "unroll": (MATMUL, {"M": 6, "K": 12, "N": 8}, DEEP, "unroll y: ki", ""),
+    "vectorize": (
+        MATMUL, {"M": 6, "K": 10, "N": 8},
+        "split y: n by 4 -> no, ni\nmap y: m -> grid, no -> thread\norder y: k, ni",
+        "vectorize y: ni", "",
+    ),
+    "partial": (MATMUL, {"M": 6, "K": 10, "N": 8}, DEEP, "partial y at ko", ""),
+}  # fmt: skip
+
+
+def _steps(text: str, op: str) -> tuple[Step, ...]:
+    return Schedule.parse(f"schedule {op} for wgsl {{\n{text}\n}}\n").steps
+
+
+def _shown(state: State, step: Step) -> str:
+    """The loops of a step on loops; the equations for one on relations."""
+    if isinstance(step, LoopStep):
+        return show_nest(state.nest(step.equation)) + "\n"
+    return "".join(print_piece(piece, {}) for piece in state.pieces().values())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_before_and_after(name: str, golden: Callable[[Path, str], None]) -> None:
+    text, sizes, before, steps, after = CASES[name]
+    op = resolve(parse(text))
+    state = start(normalise(instantiate(op, {}, sizes)))
+    for step in _steps(before, op.name):
+        state = step.apply(state)
+    page: list[str] = []
+    for step in _steps(steps, op.name):
+        page += [_shown(state, step), f"\n-- {step}\n\n"]
+        state = step.apply(state)
+    page += [_shown(state, step), "\n"]
+    for step in _steps(after, op.name):
+        state = step.apply(state)
+        page.append(f"-- {step}\n")
+    program = lower_wgsl(state, WorkgroupLimits(256, 16384))
+    verify(program)
+    golden(GOLDEN / f"{name}.txt", "".join([*page, "\n", print_program(program)]))
+
+
+def test_every_verb_has_a_pair() -> None:
+    shown = {step.verb for _, _, _, steps, _ in CASES.values() for step in _steps(steps, "x")}
+    assert set(VERBS) == shown
+    assert {p.stem for p in GOLDEN.glob("*.txt")} >= set(CASES)
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=list(VERBS))
+def test_a_record_tells_what_it_does(verb: type[Step]) -> None:
+    """Immutable, with before -> after in its docstring, and with the form that it is written in."""
+    assert verb.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    text = verb.__doc__ or ""
+    assert "before:" in text
+    assert "after:" in text
+    assert verb.form.startswith(f"{verb.verb} EQUATION")
+
+
+def test_methods_make_the_same_steps() -> None:
+    made = (
+        Schedule("op")
+        .gather("y")
+        .solve("y", "l")
+        .phases("y", "o", "k", "t", "r", "j")
+        .columns("y", "col")
+        .pack("y", "w", (1, 0), "w_packed")
+        .split("y", "c", 16, "co", "ci", tail="pad")
+        .split("y", "m", 4, "mo", "mi")
+        .fuse("y", ("n", "t"), "nt")
+        .order("y", "nt", "mo", "mi")
+        .map("y", {"nt": "grid", "mo": "thread"})
+        .stage("y", "x", "co", "workgroup", pad=1)
+        .stage("y", "x", "ci", "register")
+        .unroll("y", "ci", "mi")
+        .vectorize("y", "mi")
+        .partial("y", "co")
+    )
+    assert made.steps == (
+        Gather("y"), Solve("y", "l"), Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
+        Pack("y", "w", (1, 0), "w_packed"), Split("y", "c", 16, "co", "ci", "pad"),
+        Split("y", "m", 4, "mo", "mi"),
+        Fuse("y", ("n", "t"), "nt"), Order("y", ("nt", "mo", "mi")),
+        Map("y", (("nt", "grid"), ("mo", "thread"))), Stage("y", "x", "co", "workgroup", 1),
+        Stage("y", "x", "ci", "register"), Unroll("y", ("ci", "mi")), Vectorize("y", "mi"),
+        Partial("y", "co"),
+    )  # fmt: skip
+    assert Schedule.parse(str(made)) == made
+    assert set(VERBS) <= set(dir(Schedule))
