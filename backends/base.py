@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from convdsl.ir.equation import System, Tensor
-from convdsl.passes.pipeline import Trace
+from convdsl.lowering.pipeline import Trace
 from convdsl.passes.plan import Algorithm
 from convdsl.schedule.schedule import Schedule
 

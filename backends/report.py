@@ -8,7 +8,7 @@ from convdsl.backends.base import Plan
 from convdsl.ir.equation import Equation, Piece, System
 from convdsl.ir.expr import Reduce, walk
 from convdsl.ir.loop import LoopProgram
-from convdsl.passes.pipeline import Lowered
+from convdsl.lowering.pipeline import Lowered
 from convdsl.passes.relation import linear
 
 _BYTES = {"f32": 4, "f16": 2, "i32": 4}

@@ -10,7 +10,7 @@ from convdsl.backends.numpy.emit import emit_module
 from convdsl.backends.numpy.module import NumpyModule, load
 from convdsl.backends.report import plan_of
 from convdsl.ir.equation import System
-from convdsl.passes.pipeline import Lowered, Trace, lower_to_numpy
+from convdsl.lowering.pipeline import Lowered, Trace, lower_to_numpy
 
 
 class NumpyBackend(Backend):

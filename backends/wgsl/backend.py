@@ -14,8 +14,8 @@ from convdsl.backends.wgsl.emit import emit_module
 from convdsl.backends.wgsl.module import Limits, WgslModule
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
-from convdsl.passes.lower_wgsl import WorkgroupLimits
-from convdsl.passes.pipeline import Lowered, Trace, lower_to_wgsl
+from convdsl.lowering.kernels import WorkgroupLimits
+from convdsl.lowering.pipeline import Lowered, Trace, lower_to_wgsl
 
 if TYPE_CHECKING:
     from convdsl.backends.wgsl.runtime import DeviceTensor, Runner

@@ -60,7 +60,9 @@ class Place:
             return f"array<{self.element_type}>"
         if self.rows:
             width = self.extents[-1] // (4 if self.form.vector else 1)
-            return f"array<array<{self.element_type}, {width}>, {self.elements // self.extents[-1]}>"
+            return (
+                f"array<array<{self.element_type}, {width}>, {self.elements // self.extents[-1]}>"
+            )
         count = self.elements // 4 if self.form.vector else self.elements
         return f"array<{self.element_type}, {max(count, 1)}>"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from convdsl.ir.loop import LoopProgram
-from convdsl.passes.tiling import Tiling, tiling_of
+from convdsl.lowering.tiling import Tiling, tiling_of
 from convdsl.report.drawing import words
 from convdsl.report.markup import Child, Markup, tag
 from convdsl.report.pictures import group_picture, product_picture, sum_picture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product as combinations
 
-from convdsl.passes.tiling import Side, Tiling
+from convdsl.lowering.tiling import Side, Tiling
 from convdsl.report.drawing import Box, drawing, label, lattice, line, rect, short, turned, words
 from convdsl.report.markup import Markup
 from convdsl.schedule.nest import Loop, Nest

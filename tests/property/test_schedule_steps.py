@@ -19,7 +19,7 @@ from convdsl.ir.loop import LoopProgram
 from convdsl.ir.reader import read_program
 from convdsl.ir.text import print_program
 from convdsl.ir.verify import verify, verify_system
-from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
+from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
 from convdsl.schedule.state import State

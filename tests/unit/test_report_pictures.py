@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import convdsl
-from convdsl.passes.tiling import Tiling, tiling_of
+from convdsl.lowering.tiling import Tiling, tiling_of
 from convdsl.report.change import change
 from convdsl.report.markup import Markup, join, tag
 from convdsl.report.pictures import group_picture, product_picture, sum_picture

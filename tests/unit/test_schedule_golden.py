@@ -9,7 +9,7 @@ import pytest
 
 from convdsl.ir.text import print_piece, print_program
 from convdsl.ir.verify import verify
-from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
+from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
 from convdsl.passes.normalise import normalise
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest

@@ -14,11 +14,11 @@ from convdsl.ir.equation import System
 from convdsl.ir.loop import LoopProgram
 from convdsl.ir.text import print_program, print_system
 from convdsl.ir.verify import verify, verify_system
+from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
+from convdsl.lowering.scheduled import choices_of, tiles_of
 from convdsl.passes.lower_numpy import lower_numpy
-from convdsl.passes.lower_wgsl import WorkgroupLimits, lower_wgsl
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import Algorithm, Choice, choose_numpy, choose_wgsl
-from convdsl.passes.scheduled import choices_of, tiles_of
 from convdsl.schedule.default import default_schedule
 from convdsl.schedule.schedule import Schedule
 

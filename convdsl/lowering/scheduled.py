@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from convdsl.lowering.tiling import tiling_of
 from convdsl.passes.plan import Algorithm, Choice
-from convdsl.passes.tiling import tiling_of
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State
 
