@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from convdsl.ir.expr import Binary, Const, Expr, Load, Pred, Reduce
+from convdsl.ir.expr import Binary, Const, Expr, Load, Pred, Reduce, eq, ge
+from convdsl.ir.index import Index, const, floordiv, maximum, modulo, product, sym
 from convdsl.ir.loop import Buffer, For, If, Stmt, Store
 from convdsl.ir.loop import nest as nested
-from convdsl.passes.reduce_loops import ACCUMULATE, identity
+from convdsl.passes.reduce_loops import ACCUMULATE, FLUSH, identity
 from convdsl.schedule.check import refuse_tail
 from convdsl.schedule.copies import Copy, copies_of, fill_row, fill_tile
 from convdsl.schedule.nest import Loop, factors, operands
@@ -45,11 +47,12 @@ class Sum:
             init += self._set(self.part, start)
         if self.hit is not None:
             init += self._set(self.hit, Const(0, "i32"))
+        rest = self._add_up(-1) if self._flush_tests() is not None else ()
         if deep == 0:
-            run = init + self._thread(0) + kernel.results(self.acc, self.hit)
+            run = init + self._thread(0) + rest + kernel.results(self.acc, self.hit)
             return (kernel.on_threads(nested(outer, run)),)
         steps = self._workgroup(0)
-        last = kernel.on_threads(kernel.results(self.acc, self.hit))
+        last = kernel.on_threads(rest + kernel.results(self.acc, self.hit))
         return nested(outer, (kernel.on_threads(init), *steps, last))
 
     def _set(self, buffer: Buffer, value: Expr) -> Body:
@@ -81,7 +84,7 @@ class Sum:
         inside += [kernel.on_threads(rows)] if rows else []
         inside += self._workgroup(depth + 1)
         if self.nest.partial == loop.name:
-            inside.append(kernel.on_threads(self._add_up(depth)))
+            inside.append(kernel.on_threads(self._flush(depth)))
         return (For(var, "serial", tuple(inside)),)
 
     def _thread(self, depth: int) -> Body:
@@ -93,7 +96,7 @@ class Sum:
         var = kernel.bounded(loop, outside)
         inside = self._rows(loop) + self._thread(depth + 1)
         if self.nest.partial == loop.name:
-            inside += self._add_up(depth)
+            inside += self._flush(depth)
         return (For(var, loop.level, inside),)
 
     def _rows(self, loop: Loop) -> Body:
@@ -148,6 +151,36 @@ class Sum:
         assert out is not None
         return out
 
+    def _flush(self, depth: int) -> Body:
+        """Add the partial sums to the totals, in those iterations in which enough terms came in."""
+        add, tests = self._add_up(depth), self._flush_tests()
+        return add if tests is None else tuple(If((test,), add) for test in tests)
+
+    def _flush_tests(self) -> list[Pred] | None:
+        """When partial sums are added up at the loop `partial`; None for in each iteration.
+
+        A partial sum of few terms saves nothing: the total would be a plain sum of as many additions.
+        So an iteration that brings fewer than `FLUSH` terms is added up with its neighbours, and a
+        block of channels, where one block holds them all, with the taps around it.
+        """
+        if self.nest.partial is None:
+            return None
+        depth = [x.name for x in self.inner].index(self.nest.partial)
+        loop, reduced = self.inner[depth], [x for x in self.inner if x.reduced]
+        inside = {x.name for x in self.inner[depth + 1 :]}
+        names = {x.name for x in self.nest.loops}
+        own = {v.name: self.nest.values[v.name].free & names for v in self.reduction.vars}
+        if {loop.name} in own.values():
+            every = _every(v.extent for v in self.reduction.vars if own[v.name] <= inside)
+            return None if every == 1 else [_at_end(loop, every)]
+        around = [x for x in reduced[: reduced.index(loop)] if {x.name} in own.values()]
+        block = inside | {loop.name}
+        every = _every(v.extent for v in self.reduction.vars if own[v.name] <= block)
+        if not around or every == 1:
+            return None
+        last = [eq(sym(x.name) - x.extent + 1) for x in around[-1:] if len(around) > 1]
+        return [ge(loop.extent - 2 - sym(loop.name)), _at_end(around[-1], every), *last]
+
     def _add_up(self, depth: int) -> Body:
         """Add the partial sums to the totals, of the accumulators along the loops inside `depth`."""
         kernel = self.kernel
@@ -155,3 +188,13 @@ class Sum:
         add = Store(kernel.place(self.acc), Load(kernel.place(self.part), "f32"), "+")
         clear = Store(kernel.place(self.part), Const(0.0, "f32"))
         return kernel.over_registers((add,), along) + kernel.over_registers((clear,), along)
+
+
+def _every(extents: Iterable[Index]) -> Index:
+    """How many iterations of so many terms make up to `FLUSH` of them."""
+    return maximum(1, floordiv(const(FLUSH), maximum(1, product(extents))))
+
+
+def _at_end(loop: Loop, every: Index) -> Pred:
+    """The last iteration of each `every`."""
+    return eq(modulo(sym(loop.name), every) - every + 1)

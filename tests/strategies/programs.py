@@ -138,10 +138,10 @@ def _told(present: list[Tensor], sizes: list[str], env: dict[str, int]) -> set[s
     axes = [[f for e in a for f in e.factors] for t in present for a in t.axes]
     for _ in sizes:
         for factors in axes:
-            unknown = [f for f in factors if isinstance(f, str) and f in sizes and f not in known]
+            unknown = {f for f in factors if isinstance(f, str) and f in sizes and f not in known}
             rest = [env[f] if isinstance(f, str) else f for f in factors if f not in unknown]
-            if len(unknown) == 1 and 0 not in rest:  # no roots: the text for all sizes takes none
-                known |= set(unknown)
+            if len(unknown) == 1 and 0 not in rest:  # more than once: by a root
+                known |= unknown
     return known
 
 
