@@ -16,10 +16,11 @@ from convdsl.ir.index import (
     product,
     sym,
 )
-from convdsl.ir.loop import For, If, Let, Level, Stmt, Store, nest
+from convdsl.ir.loop import If, Level, Stmt, Store, nest
 from convdsl.passes.contraction import Contraction
+from convdsl.passes.numpy_partial import add_up, row_block, wrap
 from convdsl.passes.numpy_place import Context, Place, blocked_place, fill_blocked
-from convdsl.passes.points import Loop, Name, Points, Test, points_of
+from convdsl.passes.points import Points, points_of
 from convdsl.passes.reduce_loops import ACCUMULATE, identity
 
 TERMS = 2**22  # elements of a temporary that is about to be summed
@@ -49,14 +50,20 @@ def accumulate(
     roles = _roles(points, access, contraction)
     cuts: list[tuple[Var, Level]] = []
     if roles is None:
-        cuts, slices = _cut(context, points.slices, access)
+        in_rows = reduction.op == "sum" and reduction.dtype == "f32"
+        cuts, slices = _cut(context, points.slices, access, in_rows)
         inner = nest([(v, "slice") for v in slices], (update,))
     else:
         a, b, levels = roles
         inner = nest(levels, (replace(update, value=Binary("*", a, b)),))
     if hits is not None:
         inner += _mark(hits, points)
-    out += host_loops(points, nest(cuts, inner))
+    body = nest(cuts, inner)
+    if reduction.op == "sum" and reduction.dtype == "f32":
+        outputs = [v.name for v in piece.vars]
+        out += add_up(context, points.host, body, blocked.place.access, outputs)
+    else:
+        out += wrap(points.host, body)
     out += blocked.spread
     return out
 
@@ -65,19 +72,6 @@ def at_points(access: Access, points: Points) -> Access:
     """An access in terms of host names and slice variables."""
     index = tuple(i.substitute(points.values) for i in access.index)
     return Access(access.tensor, index, access.dims)
-
-
-def host_loops(points: Points, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """`body` inside the loops, names and tests of the host."""
-    for item in reversed(points.host):
-        match item:
-            case Loop(var):
-                body = (For(var, "host", body),)
-            case Name(name, value):
-                body = (Let(name, value, body),)
-            case Test(conditions):
-                body = (If(conditions, body),)
-    return body
 
 
 def _put(value: Expr, points: Points) -> Expr:
@@ -123,9 +117,11 @@ def _roles(
 
 
 def _cut(
-    context: Context, slices: list[Var], access: Access
+    context: Context, slices: list[Var], access: Access, in_rows: bool
 ) -> tuple[list[tuple[Var, Level]], list[Var]]:
     """Host loops over blocks, so that terms waiting to be summed stay below `TERMS`.
+
+    `in_rows`: the terms of one result are cut too, so that no plain sum grows long.
 
     A sum over slices that are not in the result exists for a moment as an array of all its terms.
     """
@@ -133,6 +129,13 @@ def _cut(
         return [], slices
     cuts: list[tuple[Var, Level]] = []
     out = list(slices)
+    for at, var in enumerate(slices if in_rows else ()):
+        row = row_block(var.extent) if var.name not in access.free else None
+        if row is not None:
+            cut = Var(context.names.fresh("row"), const(0), ceildiv(var.extent, row))
+            start = var.low + sym(cut.name) * row
+            cuts.append((cut, "host"))
+            out[at] = Var(var.name, start, minimum(start + row, var.high))
     for at, var in sorted(enumerate(slices), key=lambda av: -(av[1].extent.as_int() or 2**62)):
         if var.name not in access.free:
             continue

@@ -17,7 +17,8 @@ from convdsl.ir.expr import Access, Binary, Const, Expr, Load, Reduce, Var, free
 from convdsl.ir.index import Index, ceildiv, const, floordiv, maximum, minimum, product, sym
 from convdsl.ir.loop import For, Let, Level, Stmt, Store, nest
 from convdsl.passes.contraction import Contraction
-from convdsl.passes.numpy_accumulate import at_points, host_loops
+from convdsl.passes.numpy_accumulate import at_points
+from convdsl.passes.numpy_partial import add_up
 from convdsl.passes.numpy_place import LONG_PHASES, Context, Place, blocked_place, fill_blocked
 from convdsl.passes.phases import replace_reduction
 from convdsl.passes.points import points_of
@@ -133,7 +134,8 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
     add = Store(
         at_points(blocked.place.access, points), Load(column(points.values), probe.dtype), "+"
     )
-    body += host_loops(points, nest(slices, (add,)))
+    names = [v.name for v in piece.vars]
+    body += add_up(context, points.host, nest(slices, (add,)), blocked.place.access, names)
     if cut is not None:
         body = (For(cut, "host", body),)
     if blocked.spread:

@@ -1,0 +1,91 @@
+"""The accuracy class `strict`: at most 1.5 times the error of a float32 sum in blocks of 128 terms.
+
+That error, E0, is the root mean square against float64 of a sum taken one term after the other within
+blocks of 128, and then one block after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import convdsl
+
+Array = npt.NDArray[Any]
+BOTH = [pytest.param("numpy"), pytest.param("wgsl", marks=pytest.mark.gpu)]
+RNG = np.random.default_rng(7)
+
+
+def blocked(terms: Array) -> Array:
+    """The sums over the last axis, in float32, as the language defines E0."""
+    total = np.zeros(terms.shape[:-1], np.float32)
+    for block in range(0, terms.shape[-1], 128):
+        part = np.zeros(terms.shape[:-1], np.float32)
+        for at in range(block, min(block + 128, terms.shape[-1])):
+            part = part + terms[..., at].astype(np.float32)
+        total = total + part
+    return total
+
+
+def rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+
+
+def windows(x: Array, width: int, stride: int) -> Array:
+    """[channels, positions, width]"""
+    return np.lib.stride_tricks.sliding_window_view(x, width, axis=-1)[:, ::stride]
+
+
+def convolution(
+    draw: Callable[..., Array], channels: int, length: int, taps: int, stride: int
+) -> tuple[str, dict[str, int], list[Array], Array]:
+    x, w = draw(channels, length), draw(2, channels, taps)
+    seen = windows(x.astype(np.float64), taps, stride)
+    products = np.einsum("cok,mck->mock", seen, w.astype(np.float64))
+    terms = products.reshape(2, products.shape[1], channels * taps)
+    return convdsl.ops.source("conv1d"), {"stride": stride}, [x[None], w], terms[None]
+
+
+def column_sum(
+    draw: Callable[..., Array], rows: int
+) -> tuple[str, dict[str, int], list[Array], Array]:
+    a = draw(rows, 16)
+    text = "op total(a: f32[K, N]) -> y: f32[N] { y[n] = sum[k] a[k, n] }"
+    return text, {}, [a], a.T.astype(np.float64)
+
+
+def normal(*shape: int) -> Array:
+    return RNG.standard_normal(shape, dtype=np.float32)
+
+
+def positive(*shape: int) -> Array:
+    return RNG.random(shape, dtype=np.float32)
+
+
+CASES = {
+    "few channels, long kernel": lambda d: convolution(d, 8, 1500, 512, 64),
+    "many channels, long kernel": lambda d: convolution(d, 16, 4096, 1024, 256),
+    "one channel, stride one": lambda d: convolution(d, 1, 1200, 1024, 1),
+    "channels only": lambda d: convolution(d, 1200, 12, 1, 1),
+    "sum along a strided axis": lambda d: column_sum(d, 6000),
+}
+
+
+@pytest.mark.parametrize("target", BOTH)
+@pytest.mark.parametrize("sizes", ["fixed", "dynamic"])
+@pytest.mark.parametrize("draw", [normal, positive])
+@pytest.mark.parametrize("case", CASES)
+def test_strict(case: str, draw: Callable[..., Array], sizes: str, target: str) -> None:
+    text, params, arrays, terms = CASES[case](draw)
+    exact = terms.sum(-1)
+    bound = 1.5 * rms(blocked(terms) - exact)
+    known = ["N", "C", "L", "M", "K"] if "conv1d" in text else ["N", "K"]
+    kernel = convdsl.compile(
+        text, params=params, accuracy="strict", target=target,
+        dynamic=known if sizes == "dynamic" else [],
+    )  # fmt: skip
+    assert rms(kernel(*arrays) - exact) <= bound
