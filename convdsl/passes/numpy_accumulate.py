@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from convdsl.ir.equation import Piece
@@ -16,13 +17,15 @@ from convdsl.ir.index import (
     product,
     sym,
 )
-from convdsl.ir.loop import If, Level, Stmt, Store, nest
+from convdsl.ir.loop import If, Let, Level, Stmt, Store, nest
 from convdsl.passes.contraction import Contraction
-from convdsl.passes.numpy_partial import add_up, row_block, wrap
+from convdsl.passes.numpy_partial import ROW, add_up, row_block, wrap
 from convdsl.passes.numpy_place import Context, Place, blocked_place, fill_blocked
-from convdsl.passes.points import Points, points_of
+from convdsl.passes.points import Name, Points, points_of
 from convdsl.passes.reduce_loops import ACCUMULATE, identity
 
+SMALL_PRODUCT = 2**21  # multiplications
+NARROW_PRODUCT = 8  # rows or columns
 TERMS = 2**22  # elements of a temporary that is about to be summed
 
 
@@ -49,16 +52,21 @@ def accumulate(
     update = Store(access, _put(reduction.body, points), ACCUMULATE[reduction.op])
     roles = _roles(points, access, contraction)
     cuts: list[tuple[Var, Level]] = []
+    named: Name | None = None
     if roles is None:
         in_rows = reduction.op == "sum" and reduction.dtype == "f32"
         cuts, slices = _cut(context, points.slices, access, in_rows)
         inner = nest([(v, "slice") for v in slices], (update,))
     else:
         a, b, levels = roles
+        whole = {v.name: v.extent for v in (*piece.vars, *reduction.vars)}
+        cuts, levels, named = _cut_product(context, levels, whole)
         inner = nest(levels, (replace(update, value=Binary("*", a, b)),))
     if hits is not None:
         inner += _mark(hits, points)
     body = nest(cuts, inner)
+    if named is not None:
+        body = (Let(named.name, named.value, body),)
     if reduction.op == "sum" and reduction.dtype == "f32":
         outputs = [v.name for v in piece.vars]
         out += add_up(context, points.host, body, blocked.place.access, outputs)
@@ -151,3 +159,39 @@ def _cut(
         if count is None:
             break
     return cuts, out
+
+
+def _cut_product(
+    context: Context, levels: list[tuple[Var, Level]], whole: Mapping[str, Index]
+) -> tuple[list[tuple[Var, Level]], list[tuple[Var, Level]], Name | None]:
+    """Host loops over blocks of terms where BLAS would add them up one after the other.
+
+    It blocks large products by itself; small and narrow ones run through kernels that do not. `whole`
+    are the extents of the variables, which a slice may narrow. With unknown sizes the length of a
+    block is a name, worked out when the program runs.
+    """
+    sizes: dict[str, Index] = dict.fromkeys(("gemm.batch", "gemm.m", "gemm.n", "gemm.k"), const(1))
+    for var, level in levels:
+        if var.name not in whole:
+            return [], levels, None
+        sizes[level] = sizes[level] * whole[var.name]
+    summed = [n for n, (_, level) in enumerate(levels) if level == "gemm.k"]
+    at = max(summed, key=lambda n: whole[levels[n][0].name].as_int() or 2**31)
+    var = levels[at][0]
+    work = sizes["gemm.m"] * sizes["gemm.n"] * sizes["gemm.k"]
+    m, n, k = (sizes[f"gemm.{role}"].as_int() for role in "mnk")
+    named: Name | None = None
+    if m is not None and n is not None and k is not None:
+        if k <= 2 * ROW or (m * n * k > SMALL_PRODUCT and min(m, n) >= NARROW_PRODUCT):
+            return [], levels, None
+        block = const(max(1, ROW * (whole[var.name].as_int() or 1) // k))
+    else:
+        extent = whole[var.name]
+        all_of_it = floordiv(work, const(SMALL_PRODUCT)) * extent
+        named = Name(context.names.fresh("rows"), maximum(ROW, minimum(extent, all_of_it)))
+        block = sym(named.name)
+    cut = Var(context.names.fresh("row"), const(0), ceildiv(var.extent, block))
+    start = var.low + sym(cut.name) * block
+    out = list(levels)
+    out[at] = (Var(var.name, start, minimum(start + block, var.high)), "gemm.k")
+    return [(cut, "host")], out, named

@@ -18,7 +18,7 @@ from convdsl.ir.index import Index, ceildiv, const, floordiv, maximum, minimum, 
 from convdsl.ir.loop import For, Let, Level, Stmt, Store, nest
 from convdsl.passes.contraction import Contraction
 from convdsl.passes.numpy_accumulate import at_points
-from convdsl.passes.numpy_partial import add_up
+from convdsl.passes.numpy_partial import add_up, wrap
 from convdsl.passes.numpy_place import LONG_PHASES, Context, Place, blocked_place, fill_blocked
 from convdsl.passes.phases import replace_reduction
 from convdsl.passes.points import points_of
@@ -135,7 +135,10 @@ def lower_columns(context: Context, target: Place, piece: Piece, columns: Column
         at_points(blocked.place.access, points), Load(column(points.values), probe.dtype), "+"
     )
     names = [v.name for v in piece.vars]
-    body += add_up(context, points.host, nest(slices, (add,)), blocked.place.access, names)
+    if add.value.dtype == "f32":
+        body += add_up(context, points.host, nest(slices, (add,)), blocked.place.access, names)
+    else:
+        body += wrap(points.host, nest(slices, (add,)))
     if cut is not None:
         body = (For(cut, "host", body),)
     if blocked.spread:

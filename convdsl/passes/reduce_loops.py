@@ -30,7 +30,7 @@ from convdsl.ir.loop import Accumulate, Buffer, For, If, Stmt, Store
 from convdsl.passes.names import Names
 from convdsl.passes.phases import empty_value
 
-FLUSH = 256
+FLUSH = 128
 ACCUMULATE: dict[str, Accumulate] = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
 
 
