@@ -109,7 +109,7 @@ def import_array(name: str, value: object) -> Array:
         return np.asarray(memoryview(value))  # type: ignore[arg-type]
     except CdslError:
         raise
-    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+    except Exception as error:  # the protocols run the value's own code, which may raise anything
         raise CdslError(
             "E0353",
             f"`{name}` is a {type(value).__name__}, not an array",
@@ -134,6 +134,20 @@ def _from_dlpack(name: str, value: Any) -> Array:
     return np.from_dlpack(value)
 
 
+def uploadable(value: object) -> Array:
+    """The value as an array of a dtype that tensors have; CdslError E0353 or E0354."""
+    array = import_array("array", value)
+    if array.dtype not in _WANTED.values():
+        names = ", ".join(d.name for d in _WANTED.values())
+        raise CdslError(
+            "E0354",
+            f"the array has dtype {array.dtype.str if array.dtype.kind in 'fiu' else array.dtype}",
+            notes=(f"tensors are native {names}",),
+            help="convert it, for example `x.astype(numpy.float32)`",
+        )
+    return array
+
+
 def check_out(
     tensor: Tensor, out: object, shape: tuple[int, ...], inputs: Mapping[str, Any]
 ) -> Array:
@@ -148,6 +162,13 @@ def check_out(
         raise CdslError("E0355", f"`out` must be a {wanted} array of shape {shape}, not {what}")
     if not out.flags.writeable:
         raise CdslError("E0355", "`out` is read-only")
+    if _overlaps_itself(out):
+        raise CdslError(
+            "E0355",
+            "elements of `out` share memory with each other",
+            notes=(f"its shape is {out.shape}, its strides are {out.strides}",),
+            help="pass an array in which every element has a place of its own",
+        )
     for name, array in inputs.items():
         if isinstance(array, np.ndarray) and _overlap(out, array):
             raise CdslError(
@@ -156,6 +177,18 @@ def check_out(
                 help="pass an array of its own; inputs are never written",
             )
     return out
+
+
+def _overlaps_itself(array: Array) -> bool:
+    """Whether elements may share memory: an axis steps less far than the faster ones reach."""
+    reach = array.itemsize
+    for stride, extent in sorted(
+        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1
+    ):
+        if stride < reach:
+            return array.size > 0
+        reach += stride * (extent - 1)
+    return False
 
 
 def _overlap(a: Array, b: Array) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from convdsl.arguments import Array, as_array, by_name, check_dtype, check_out
+from convdsl.arguments import Array, as_array, by_name, check_dtype, check_out, uploadable
 from convdsl.diagnostics import CdslError, InternalError, Note
 from convdsl.ir.equation import Tensor
 from convdsl.registry import backend
@@ -151,11 +151,14 @@ class Kernel:
 
     # -- on a device ------------------------------------------------------------------------------
     def upload(self, array: Any) -> Any:
-        """A copy of an array on the device that the kernel runs on (WGSL only)."""
+        """A copy of an array on the device that the kernel runs on (WGSL only).
+
+        CdslError E0353 or E0354 for what is no float32, float16 or int32 array.
+        """
         self._device_only("upload")
         from convdsl.backends.wgsl.runtime import get_device
 
-        return get_device().upload(np.asarray(array))
+        return get_device().upload(uploadable(array))
 
     def run(self, /, **tensors: Any) -> Any:
         """Run on device tensors (or arrays, uploaded first); returns a device tensor (WGSL only)."""
@@ -168,6 +171,8 @@ class Kernel:
         An input that is named `repeat` cannot be passed here; bind it.
         """
         executable, sizes, given = self._on_device("time", tensors)
+        if repeat < 1:
+            raise CdslError("E0358", f"`repeat` is {repeat}; it takes one measurement or more")
         return float(executable.runner.time(given, sizes, repeat))
 
     # -- looking ----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -33,7 +34,8 @@ where LO == (L - K) // stride + 1,
 def command(name: str) -> None:
     """Write OP.cdsl, a text to start from; an existing file is never touched.
 
-    Where OP is an operator that ships with convdsl, the file gets its text.
+    Where OP is an operator that ships with convdsl, the file gets its text: conv1d, conv2d,
+    conv_transpose1d, conv_transpose2d, istft, matmul, max_pool1d, softmax, vocoder_step.
     """
     from convdsl.files import create_file
     from convdsl.syntax.parser import parse
@@ -49,10 +51,19 @@ def command(name: str) -> None:
     path = Path(f"{name}.cdsl")
     create_file(path, text.encode())
     out(str(path))
-    err(
-        (f"the text of the shipped operator {name}" if shipped else "a skeleton to change")
-        + f"; next: convdsl check {path}, convdsl compile {path}"
-    )
+    what = f"the text of the shipped operator {name}" if shipped else "a skeleton to change"
+    err(f"{what}; next: convdsl check {path}, convdsl compile {path}")
+    near = get_close_matches(name, _names(), 1) if shipped is None else []
+    if near:
+        err(f"({near[0]} ships: `convdsl new {near[0]}` would give its text)")
+
+
+def _names() -> list[str]:
+    """The operators that ship."""
+    from importlib.resources import files
+
+    texts = (Path(f.name) for f in files("convdsl.ops").iterdir())
+    return sorted(t.stem for t in texts if t.suffix == ".cdsl")
 
 
 def _shipped(name: str) -> str | None:

@@ -175,7 +175,7 @@ def _show(kernel: Kernel, facts: dict[str, Any]) -> None:
         line = f"{seconds(facts['seconds'])} (median of {facts['repeat']} calls after the first)"
         timed = facts.get("device_seconds", facts["seconds"])
         if "device_seconds" in facts:
-            line += f", {seconds(timed)} of it on the device"
+            line += f", {seconds(timed)} on the device alone"
         if kernel.plan.flops and timed:
             line += f", {quantity(kernel.plan.flops / timed, 1000)}flop/s"
     else:

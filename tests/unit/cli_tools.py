@@ -59,7 +59,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
 
 def command(*args: str) -> list[str]:
     """The command as another process runs it."""
-    return [sys.executable, "-m", "convdsl.cli", *args]
+    return [sys.executable, "-m", "convdsl", *args]
 
 
 def process(

@@ -127,3 +127,20 @@ def test_tensors_in_reference_cycles() -> None:
         del holder
         gc.collect()
         assert np.array_equal(kernel(whole(2, 9), whole(3)), fir(whole(2, 9), whole(3)))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("value", [np.zeros(3), np.zeros(3, ">f4"), "abc", np.array([None])])
+def test_upload_of_what_no_tensor_holds(value: object) -> None:
+    kernel = convdsl.compile("op f(x: f32[N]) -> y: f32[N] { y[n] = x[n] }", target="wgsl")
+    with pytest.raises(CdslError) as caught:
+        kernel.upload(value)
+    assert caught.value.code in ("E0353", "E0354")
+
+
+@pytest.mark.gpu
+def test_time_takes_a_measurement() -> None:
+    kernel = convdsl.compile("op f(x: f32[N]) -> y: f32[N] { y[n] = x[n] }", target="wgsl")
+    with pytest.raises(CdslError) as caught:
+        kernel.time(x=np.zeros(3, np.float32), repeat=0)
+    assert caught.value.code == "E0358"

@@ -113,3 +113,21 @@ def test_results_do_not_share_memory() -> None:
     second = kernel(-x, w)
     assert np.array_equal(first, kept)
     assert not np.shares_memory(first, second)
+
+
+@pytest.mark.parametrize("strides", [(0,), (2,)])
+def test_out_whose_elements_share_memory(strides: tuple[int, ...]) -> None:
+    kernel = convdsl.compile("op f(x: f32[N]) -> y: f32[N] { y[n] = 2*x[n] }")
+    out = np.lib.stride_tricks.as_strided(np.zeros(8, np.float32), (4,), strides)
+    with pytest.raises(CdslError) as caught:
+        kernel(np.ones(4, np.float32), out=out)
+    assert caught.value.code == "E0355"
+
+
+def test_out_may_be_any_view_without_overlap() -> None:
+    kernel = convdsl.compile("op f(x: f32[N, M]) -> y: f32[N, M] { y[n, m] = 2*x[n, m] }")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    base = np.zeros((6, 9), np.float32)
+    for out in (base[::-3, ::3], base.T[:2, 1::2][:, :3], base[1:3, 2:5]):
+        assert kernel(x, out=out) is out
+        assert np.array_equal(out, 2 * x)

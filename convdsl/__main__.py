@@ -1,0 +1,7 @@
+"""`python -m convdsl` is the command, where that is not installed."""
+
+import sys
+
+from convdsl.cli import main
+
+sys.exit(main())
