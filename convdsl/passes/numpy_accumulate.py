@@ -17,6 +17,7 @@ from convdsl.ir.index import (
     product,
     sym,
 )
+from convdsl.ir.interval import interval
 from convdsl.ir.loop import If, Let, Level, Stmt, Store, nest
 from convdsl.passes.contraction import Contraction
 from convdsl.passes.numpy_partial import ROW, add_up, row_block, wrap
@@ -138,17 +139,17 @@ def _cut(
     cuts: list[tuple[Var, Level]] = []
     out = list(slices)
     for at, var in enumerate(slices if in_rows else ()):
-        row = row_block(var.extent) if var.name not in access.free else None
+        row = row_block(_most(var)) if var.name not in access.free else None
         if row is not None:
             cut = Var(context.names.fresh("row"), const(0), ceildiv(var.extent, row))
             start = var.low + sym(cut.name) * row
             cuts.append((cut, "host"))
             out[at] = Var(var.name, start, minimum(start + row, var.high))
-    for at, var in sorted(enumerate(slices), key=lambda av: -(av[1].extent.as_int() or 2**62)):
+    for at, var in sorted(enumerate(slices), key=lambda av: -(_most(av[1]).as_int() or 2**62)):
         if var.name not in access.free:
             continue
-        others = product(v.extent for n, v in enumerate(out) if n != at)
-        count = (others * out[at].extent).as_int()
+        others = product(_most(v) for n, v in enumerate(out) if n != at)
+        count = (others * _most(out[at])).as_int()
         if count is not None and count <= TERMS:
             break
         block = maximum(1, floordiv(const(TERMS), maximum(1, others)))
@@ -159,6 +160,12 @@ def _cut(
         if count is None:
             break
     return cuts, out
+
+
+def _most(var: Var) -> Index:
+    """The largest extent that a slice may have, where that is known."""
+    high = interval(var.extent, {})[1]
+    return var.extent if high is None else const(max(high, 0))
 
 
 def _cut_product(

@@ -137,11 +137,12 @@ class _Solver:
         reduced = [n for n in form.coefficients if n not in self.outputs]
         if len(out) != 1 or len(reduced) != 2 or out[0] in self.read:
             return False  # a block may begin before the output does, and nothing can be read there
-        data, tap = sorted(reduced, key=lambda n: -abs(form.coefficients[n]))
-        output, source, taps = (self.variables[n] for n in (out[0], data, tap))
-        split = split_phases(form, output, source, taps)
-        if split is None or split.period == 1:
+        ways = [self._split(form, out[0], *pair) for pair in (reduced, reduced[::-1])]
+        splits = [s for s in ways if s is not None and s.period > 1]
+        if not splits:
             return False
+        split = min(splits, key=self._taps_of)
+        data, tap = split.data, split.tap
         j, kappa = self.names.fresh("j"), self.names.fresh("r")
         over = self.variables[tap].high
         width = split.phases
@@ -160,6 +161,15 @@ class _Solver:
         self.points.phases[out[0]] = Phase(split, block, sym(kappa), blocks, first)
         self.done |= {out[0], data, tap}
         return True
+
+    def _split(self, form: Linear, out: str, data: str, tap: str) -> PhaseSplit | None:
+        output, source, taps = (self.variables[n] for n in (out, data, tap))
+        return split_phases(form, output, source, taps)
+
+    def _taps_of(self, split: PhaseSplit) -> tuple[int, int]:
+        """Sort key: few host loops over taps; with unknown sizes the larger step is the data's."""
+        known = split.taps.as_int()
+        return (known, 0) if known is not None else (2**31, -split.stride)
 
     def _by_pair(self, form: Linear) -> None:
         """All but two variables become host loops; the two are walked along one slice variable."""
