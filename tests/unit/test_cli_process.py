@@ -32,6 +32,8 @@ def folder(tmp_path: Path) -> Path:
 def _interrupted(folder: Path, args: list[str], after: float) -> tuple[int, str]:
     """Send Ctrl-C some time after the interpreter has begun to run our code."""
     code = (
+        # A runner in the background ignores Ctrl-C, and its children would inherit that.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, os; from convdsl.cli import main; sys.argv = ['convdsl', *sys.argv[1:]]\n"
         "os.write(1, b'.'); sys.exit(main())"
     )
@@ -44,7 +46,11 @@ def _interrupted(folder: Path, args: list[str], after: float) -> tuple[int, str]
         assert begun.stdout.read(1) == "."
         time.sleep(after)
         begun.send_signal(signal.SIGINT)
-        _, err = begun.communicate(timeout=60)  # against a hang; the work would take longer
+        try:
+            _, err = begun.communicate(timeout=60)  # against a hang; the work would take longer
+        except subprocess.TimeoutExpired:
+            begun.kill()
+            raise
     return begun.returncode, err
 
 
