@@ -59,7 +59,7 @@ def test_output_to_a_device_file(cli: Cli) -> None:
 def test_files_on_a_device(cli: Cli, tmp_path: Path) -> None:
     done = cli(*FILES, "--target", "wgsl", "--output", "y.npy", "--check", "--repeat", "2")
     assert (done.code, done.err) == (0, "")
-    assert "of it on the device" in done.out
+    assert "on the device alone" in done.out
     assert "device: CPU (NumPy" not in done.out
     assert np.array_equal(np.load(tmp_path / "y.npy"), convdsl.evaluate(FIR, {"x": X, "w": W}))
 
