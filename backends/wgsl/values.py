@@ -203,6 +203,13 @@ class Values(Conditions):
         if value.constant and to == "i32":
             value = self._opaque(value)
         result = Value("", to, value.width)
+        if to == "i32" and value.dtype == "f32":
+            # WGSL clamps to the largest f32 below 2^31, not to the largest i32.
+            value = self.named(value, "number")
+            low, high = f"{result.type}({value.text})", f"{result.type}(2147483647)"
+            limit = wide(Value("2147483648.0", "f32"), value.width)
+            text = f"select({low}, {high}, {value.text} >= {limit})"
+            return Value(text, to, value.width)
         return Value(f"{result.type}({value.text})", to, value.width, constant=value.constant)
 
     def _opaque(self, value: Value) -> Value:

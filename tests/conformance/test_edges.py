@@ -79,3 +79,14 @@ def test_three_factors_are_two_tiles() -> None:
     kernel = convdsl.compile(istft, target="wgsl", sizes=sizes)
     assert kernel.plan.algorithm == "phases"
     assert kernel.source.count("var<workgroup>") == 2
+
+
+@pytest.mark.parametrize("target", BOTH)
+@pytest.mark.parametrize("count", [8, 7])
+def test_integers_of_numbers_beyond_them(count: int, target: str) -> None:
+    """WGSL's own conversion stops at 2147483520; a multiple of four is converted by fours."""
+    text = "op f(x: f32[N]) -> y: i32[N] { y[n] = i32(x[n]) }"
+    x = np.array([3e9, -3e9, 2**31, -(2**31), 2147483520, 1.9, -1.9, np.inf], np.float32)
+    most, least = 2**31 - 1, -(2**31)
+    y = convdsl.compile(text, target=target)(x[:count])
+    assert y.tolist() == [most, least, most, least, 2147483520, 1, -1, most][:count]
