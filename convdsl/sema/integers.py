@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from convdsl.diagnostics import CdslError, Span
 from convdsl.ir.index import Index, const, floordiv, maximum, minimum, modulo
 from convdsl.syntax import ast
+from convdsl.syntax.walk import walk
 
 INT64 = 2**63
 Lookup = Callable[[ast.Ref], Index]
@@ -140,19 +141,7 @@ def _plain(arg: ast.Expr | ast.Comparison) -> ast.Expr:
 
 def refs(expr: ast.Expr | ast.Comparison) -> Iterator[ast.Ref]:
     """All names in an integer expression, in order of appearance."""
-    match expr:
-        case ast.Ref():
-            yield expr
-        case ast.Binary(_, left, right) | ast.Comparison(_, left, right):
-            yield from refs(left)
-            yield from refs(right)
-        case ast.Negate(operand):
-            yield from refs(operand)
-        case ast.Call(_, args):
-            for arg in args:
-                yield from refs(arg)
-        case _:
-            return
+    return (node for node in walk(expr) if isinstance(node, ast.Ref))
 
 
 def names_of(chain: ast.Chain) -> tuple[str, ...]:

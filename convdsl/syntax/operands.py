@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from convdsl.diagnostics import CdslError, Span
 from convdsl.syntax import ast
+from convdsl.syntax.walk import walk
 from convdsl.syntax.words import words
 
 MAX_INTEGER = 2**63 - 1
@@ -14,7 +14,7 @@ MAX_INTEGER = 2**63 - 1
 
 def size(root: ast.Expr, place: str) -> None:
     """Refuse what has no meaning among integers; `place` says where ("an axis")."""
-    for node in _walk(root):
+    for node in walk(root):
         match node:
             case ast.Binary("/"):
                 raise CdslError(
@@ -52,7 +52,7 @@ def size(root: ast.Expr, place: str) -> None:
 
 def value(root: ast.Expr) -> None:
     """Refuse `//` and `%` among values."""
-    for node in _walk(root):
+    for node in walk(root):
         if isinstance(node, ast.Binary) and node.op in ("//", "%"):
             raise CdslError(
                 "E0114",
@@ -122,29 +122,6 @@ def number(node: ast.Number) -> None:
         raise CdslError(
             "E0119", "this number is too large", node.span, notes=("the largest is near 1.8e308",)
         )
-
-
-def _operands(node: ast.Expr | ast.Comparison) -> tuple[ast.Expr | ast.Comparison, ...]:
-    match node:
-        case ast.Binary(_, left, right) | ast.Comparison(_, left, right):
-            return (left, right)
-        case ast.Negate(operand):
-            return (operand,)
-        case ast.Call(_, args):
-            return args
-        case ast.Reduce(_, _, _, body, otherwise):
-            return (body,) if otherwise is None else (body, otherwise)
-        case _:
-            return ()
-
-
-def _walk(root: ast.Expr) -> Iterator[ast.Expr | ast.Comparison]:
-    """All nodes of an expression, in the order of the text."""
-    stack: list[ast.Expr | ast.Comparison] = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += reversed(_operands(node))
 
 
 def _at_operator(node: ast.Binary) -> Span:
