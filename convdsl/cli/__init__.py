@@ -34,6 +34,7 @@ def guarded(work: Callable[[], int]) -> int:
     worker = threading.Thread(target=lambda: codes.append(work()), daemon=True)
     worker.start()
     worker.join()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: as it exits, its code still holds
     return codes[0] if codes else BUG
 
 
