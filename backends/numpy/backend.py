@@ -20,7 +20,7 @@ class NumpyBackend(Backend):
 
     def compile(self, request: Request) -> NumpyExecutable:
         trace = Trace()
-        lowered = lower_to_numpy(request.system, request.algorithm, trace)
+        lowered = lower_to_numpy(request.system, request.algorithm, request.schedule, trace)
         axes = {
             t.name: tuple(len(axis) for axis in t.axes)
             for t in request.system.tensors
@@ -43,6 +43,7 @@ class NumpyExecutable(Executable):
     ) -> None:
         self.module = module
         self.source = module.text
+        self.schedule = str(lowered.schedule)
         self.trace = trace
         self.plan = plan_of(lowered, definition, dispatches=None)
         self._function = load(module)

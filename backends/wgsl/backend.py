@@ -65,7 +65,7 @@ class WgslExecutable(Executable):
         self.module = module
         self.source = module.text
         self.trace = trace
-        self.schedule = None if lowered.schedule is None else str(lowered.schedule)
+        self.schedule = str(lowered.schedule)
         self.plan = plan_of(lowered, definition, dispatches=len(module.kernels))
         self._runner: Runner | None = None
         self._lock = Lock()

@@ -11,7 +11,6 @@ from convdsl.cli.lint_schedule import schedule_warnings
 from convdsl.cli.options import Numbers, assign
 from convdsl.diagnostics import CdslError
 from convdsl.report.steps import shots
-from convdsl.schedule.find import TARGETS
 from convdsl.schedule.schedule import from_syntax, pick
 from convdsl.sema.model import ResolvedOp
 from convdsl.sema.resolve import resolve
@@ -26,13 +25,6 @@ def check_schedule(
 
     The operator is one of the program, or of the others where it has none.
     """
-    if block.target.name not in TARGETS:
-        raise CdslError(
-            "E0627",
-            f"kernels for `{block.target.name}` are not scheduled by hand",
-            block.target.span,
-            help=f"schedules are for: {', '.join(TARGETS)}",
-        )
     schedule = from_syntax(block)
     blocks = [item for item in program.items if isinstance(item, ast.Schedule)]
     pick(blocks, schedule.op, schedule.target)

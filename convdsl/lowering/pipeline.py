@@ -1,7 +1,6 @@
 """The passes of each target, in order. Every step is named, kept for printing, and verified.
 
-numpy:  definition -> normalise -> choose -> lower
-wgsl:   definition -> normalise -> choose -> schedule -> rewrite -> lower
+definition -> normalise -> choose -> schedule -> rewrite -> lower
 """
 
 from __future__ import annotations
@@ -14,12 +13,13 @@ from convdsl.ir.equation import System
 from convdsl.ir.loop import LoopProgram
 from convdsl.ir.text import print_program, print_system
 from convdsl.ir.verify import verify, verify_system
+from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
 from convdsl.lowering.scheduled import choices_of, tiles_of
-from convdsl.passes.lower_numpy import lower_numpy
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import Algorithm, Choice, choose_numpy, choose_wgsl
 from convdsl.schedule.default import default_schedule
+from convdsl.schedule.default_numpy import default_numpy
 from convdsl.schedule.schedule import Schedule
 
 
@@ -63,15 +63,23 @@ class Lowered:
     system: System
     choices: Mapping[str, Choice]
     tiles: Mapping[str, str]
-    schedule: Schedule | None = None
+    schedule: Schedule
 
 
-def lower_to_numpy(system: System, algorithm: Algorithm | None, trace: Trace) -> Lowered:
+def lower_to_numpy(
+    system: System, algorithm: Algorithm | None, given: Schedule | None, trace: Trace
+) -> Lowered:
     trace.system("definition", system)
     system = trace.system("normalise", normalise(system))
     choices = choose_numpy(system, algorithm)
-    program = trace.program("lower", lower_numpy(system, choices))
-    return Lowered(program, system, choices, {})
+    schedule = default_numpy(system, choices, given)
+    trace.steps["schedule"] = str(schedule)
+    state = schedule.replay(system)
+    trace.system("rewrite", state.system)
+    trace.covers = prove_covers(state.system)
+    said = choices_of(choices, given)
+    program = trace.program("lower", lower_host(state, said))
+    return Lowered(program, state.system, said, {}, schedule)
 
 
 def lower_to_wgsl(

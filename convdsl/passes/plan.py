@@ -13,8 +13,8 @@ from typing import Literal
 from convdsl.ir.equation import Equation, Piece, System
 from convdsl.ir.expr import free_names, loads
 from convdsl.ir.index import product
+from convdsl.passes.columns import Columns, columns_of
 from convdsl.passes.contraction import Contraction, contraction_of
-from convdsl.passes.numpy_columns import Columns, columns_of
 from convdsl.passes.phases import dense_form, the_reduction
 from convdsl.passes.relation import linear
 

@@ -7,24 +7,20 @@ from collections.abc import Mapping, Sequence
 from convdsl.ir.equation import System
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.names import Names
-from convdsl.passes.phases import Phased, Solved, dense_form, equation_with
+from convdsl.passes.phases import equation_with
 from convdsl.passes.plan import Choice
 from convdsl.passes.reduce_loops import FLUSH
 from convdsl.passes.tiles import Tiles, choose_tiles
-from convdsl.schedule.nest import nest_of, operands
+from convdsl.schedule.builder import Builder
+from convdsl.schedule.nest import operands
 from convdsl.schedule.packing import packs
 from convdsl.schedule.schedule import Schedule
-from convdsl.schedule.state import State, start
-from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
-from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
-from convdsl.schedule.verbs.phases import Phases
-from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.unroll import Unroll
@@ -46,56 +42,26 @@ def default_schedule(
     The steps of a `given` schedule come first; what it says nothing of is filled in. An equation
     whose relations it treats, but not its loops, gets loops.
     """
-    builder = _Builder(system, threads, workgroup_bytes)
-    if given is None:
-        for equation in system.equations:
-            builder.equation(equation.tensor, choices[equation.tensor].algorithm)
-        return Schedule(system.name, "wgsl", tuple(builder.steps)), builder.tiles
-    builder.state = given.replay(system)
-    treated = {
-        step.equation for step in given.steps if isinstance(step, Gather | Solve | Phases | Columns)
-    }
-    for equation in builder.state.system.equations:
-        name = equation.tensor
-        if name in builder.state.nests:
-            continue
-        if name in choices and name not in treated:
-            builder.equation(name, choices[name].algorithm)
+    builder = _Builder(system, threads, workgroup_bytes, given)
+    for name, choice in builder.pending(choices):
+        if choice is not None:
+            builder.equation(name, choice.algorithm)
         else:
             builder.rest(name)
-    return given.then(*builder.steps), builder.tiles
+    return builder.schedule(), builder.tiles
 
 
-class _Builder:
-    """Applies each step as it adds it, so that later ones see what the loops have become."""
-
-    def __init__(self, system: System, threads: int, workgroup_bytes: int) -> None:
-        self.state: State = start(system)
-        self.steps: list[Step] = []
+class _Builder(Builder):
+    def __init__(
+        self, system: System, threads: int, workgroup_bytes: int, given: Schedule | None
+    ) -> None:
+        super().__init__(system, "wgsl", given)
         self.tiles: dict[str, Tiles] = {}
         self.limits = (threads, workgroup_bytes)
-        self.data_first = [t.name for t in system.inputs]
-        self.outside = {t.name for t in system.tensors} | set(system.sizes)
-        self.outside |= {n for n, _ in system.definitions}
-
-    def do(self, step: Step) -> None:
-        self.state = step.apply(self.state)
-        self.steps.append(step)
 
     def equation(self, name: str, algorithm: str) -> None:
-        piece = self.state.pieces()[name]
         if algorithm == "phases":
-            form = dense_form(piece, self.data_first)
-            names = Names(nest_of(piece).taken | self.outside)
-            known: dict[str, str] = {}
-            for way in form.ways if form is not None else ():
-                match way:
-                    case Solved(variable):
-                        self.do(Solve(name, known.get(variable, variable)))
-                    case Phased(output, tap, block, phase, taps):
-                        known |= {n: names.fresh(n) for n in (block, phase, taps)}
-                        new = (known[block], known[phase], known[taps])
-                        self.do(Phases(name, output, tap, *new))
+            self.dense(name)
             self.product(name)
             return
         if algorithm == "columns":
@@ -126,13 +92,6 @@ class _Builder:
         self.tiles[name] = tiles
         self.gemm(name, gemm, tiles)
 
-    def tensor(self, wanted: str) -> str:
-        """The name of a new tensor, which no loop has either."""
-        loops = (self.state.nest(n).taken for n in self.state.pieces())
-        found = Names(self.outside.union(*loops)).fresh(wanted)
-        self.outside.add(found)
-        return found
-
     def transpose(self, y: str) -> None:
         """Square tiles: a workgroup reads whole cache lines of the source and stores whole ones.
 
@@ -149,8 +108,7 @@ class _Builder:
         self.do(Split(y, last, COPY_SIDE, column, lane_column))
         grid = [*loops[1:-1], row, column]
         self.do(Order(y, (*grid, lane_row, lane_column, each)))
-        places = [(g, "grid") for g in grid] + [(t, "thread") for t in (lane_row, lane_column)]
-        self.do(Map(y, tuple(places)))  # type: ignore[arg-type]
+        self.map(y, grid=grid, thread=[lane_row, lane_column])
         self.do(Unroll(y, (each,)))
 
     def gemm(self, y: str, gemm: Contraction, tiles: Tiles) -> None:
@@ -183,8 +141,7 @@ class _Builder:
             self.do(Split(y, step, FLUSH // tiles.k, block, inside, "cut"))
             summed, at = [block, inside], block
         self.do(Order(y, (*grid, *threads, *taps, *summed, k, *mine)))
-        places = [(g, "grid") for g in grid] + [(t, "thread") for t in threads]
-        self.do(Map(y, tuple(places)))  # type: ignore[arg-type]
+        self.map(y, grid=grid, thread=threads)
         for operand in _conditional_first(gemm):
             self.do(Stage(y, operand, summed[-1], "workgroup"))
             self.do(Stage(y, operand, k, "register"))

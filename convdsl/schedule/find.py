@@ -5,11 +5,9 @@ from __future__ import annotations
 from os import PathLike, fspath
 
 from convdsl.diagnostics import CdslError
-from convdsl.schedule.schedule import Schedule, pick
+from convdsl.schedule.schedule import TARGETS, Schedule, pick
 from convdsl.syntax import ast
 from convdsl.syntax.parser import parse_schedules, read_source
-
-TARGETS = ("wgsl",)
 
 
 def find_schedule(

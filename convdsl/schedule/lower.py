@@ -28,7 +28,6 @@ from convdsl.ir.expr import (
     Select,
     ValueType,
     Var,
-    loads,
     map_access,
     map_children,
     map_index,
@@ -43,8 +42,7 @@ from convdsl.passes.names import Names
 from convdsl.passes.phases import replace_reduction
 from convdsl.passes.relation import bounds_from
 from convdsl.schedule.check import check_nest, refuse_tail
-from convdsl.schedule.nest import Loop, Nest
-from convdsl.schedule.rejoin import rejoin
+from convdsl.schedule.nest import Loop, Nest, conditions_of
 from convdsl.schedule.sums import Sum
 
 Body = tuple[Stmt, ...]
@@ -83,22 +81,8 @@ class Lowering:
         self.locals: list[Buffer] = []
         self.known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
         self.policies = {t.condition: t.policy for t in nest.tails}
-        self.pending = [p for p in self._conditions() if not always(p, self.known)]
+        self.pending = [p for p in conditions_of(nest) if not always(p, self.known)]
         self.met: set[Pred] = set()  # by the bounds of loops around the whole sum
-
-    def _conditions(self) -> list[Pred]:
-        """What must hold of an iteration that counts, reads, and stores."""
-        reduction, piece = self.nest.reduction, self.nest.piece
-        out = list(self.policies)
-        if reduction is None:
-            return out
-        out += [Pred(p.kind, self.put_index(p.index)) for p in reduction.constraints]
-        own = {v.name for v in piece.vars}
-        axes = [i.free for load in loads(reduction.body) for i in load.access.index]
-        for guard in piece.guards:  # an operand may be read at the place of the result
-            if any(guard.index.free & own <= axis for axis in axes):
-                out.append(Pred(guard.kind, self.put_index(guard.index)))
-        return out
 
     # -- the kernel -------------------------------------------------------------------------------
     def kernel(self, name: str) -> Kernel:
@@ -120,7 +104,7 @@ class Lowering:
         out: Levels = []
         for loop in self.outer:
             before = self.pending
-            level: Level = loop.level if threads else "serial"
+            level: Level = loop.level_in_ir if threads else "serial"
             out.append((self.bounded(loop, outside), level))
             self.met |= set(before) - set(self.pending)
             outside.append(loop)
@@ -156,7 +140,7 @@ class Lowering:
     def over_registers(self, body: Body, loops: Sequence[Loop] | None = None) -> Body:
         """`body` for each element of the accumulator, or for those along some loops."""
         levels: Levels = [
-            (Var(x.name, const(0), x.extent), "unroll" if x.level == "serial" else x.level)
+            (Var(x.name, const(0), x.extent), "unroll" if x.level == "serial" else x.level_in_ir)
             for x in (self.registers if loops is None else loops)
         ]
         return nested(levels, body)
@@ -181,7 +165,7 @@ class Lowering:
         return map_index(value, self.put_index)
 
     def put_index(self, index: Index) -> Index:
-        return rejoin(index.substitute(self.nest.values))
+        return self.nest.put(index)
 
     def results(self, total: Buffer | None, hit: Buffer | None = None) -> Body:
         """Store the result where it is one of the piece's; without a hit the one for no terms."""

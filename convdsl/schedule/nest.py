@@ -5,7 +5,8 @@
     tail  = condition, policy
     stage = operand, at, memory, pad
 
-A fresh nest has one serial loop for each variable of the piece, free ones outside, reduced ones inside.
+A fresh nest has one loop for each variable of the piece, free ones outside, reduced ones inside: serial
+ones for WGSL, axes of one NumPy expression for NumPy.
 Verbs replace loops by others; `values` keeps each variable of the piece as an expression of the loops,
 and the tails say which iterations are none of the piece's. So a nest means the same as its piece,
 whatever the verbs did; `convdsl.schedule.lower` turns it into loop IR.
@@ -29,18 +30,29 @@ from convdsl.passes.phases import the_reduction
 from convdsl.passes.relation import linear
 from convdsl.schedule.rejoin import rejoin
 
+Target = Literal["wgsl", "numpy"]
+Place = Level | Literal["gemm"]
 Memory = Literal["workgroup", "register"]
 Policy = Literal["guard", "cut", "pad"]
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop from 0 to `extent`, which may depend on loops around it."""
+    """A loop from 0 to `extent`, which may depend on loops around it.
+
+    `level` says where it runs; `gemm` is a role of a matrix product, which one its indices decide.
+    """
 
     name: str
     extent: Index
     reduced: bool
-    level: Level = "serial"
+    level: Place = "serial"
+
+    @property
+    def level_in_ir(self) -> Level:
+        """The level in loop IR, of a loop that is not part of a matrix product."""
+        assert self.level != "gemm", "its role is decided when it is lowered"
+        return self.level
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +159,39 @@ class Nest:
             ),
         )
 
-    def with_level(self, name: str, level: Level) -> Nest:
+    def with_level(self, name: str, level: Place) -> Nest:
         loops = tuple(replace(x, level=level) if x.name == name else x for x in self.loops)
         return replace(self, loops=loops)
+
+    def put(self, index: Index) -> Index:
+        """An index over the piece's variables in terms of the loops."""
+        return rejoin(index.substitute(self.values))
+
+    def fixed(self, name: str, value: Index) -> Nest:
+        """The nest with one iteration of a loop."""
+        return self.replaced((name,), (), {name: value})
+
+    def renamed(self, names: Mapping[str, str]) -> Nest:
+        """The nest with some loops called otherwise."""
+        values = {old: sym(new) for old, new in names.items()}
+
+        def put(index: Index) -> Index:
+            return index.substitute(values)
+
+        return replace(
+            self,
+            loops=tuple(
+                replace(x, name=names.get(x.name, x.name), extent=put(x.extent)) for x in self.loops
+            ),
+            digits=tuple(names.get(d, d) for d in self.digits),
+            values={n: put(v) for n, v in self.values.items()},
+            tails=tuple(
+                replace(t, condition=Pred(t.condition.kind, put(t.condition.index)))
+                for t in self.tails
+            ),
+            stages=tuple(replace(s, at=names.get(s.at, s.at)) for s in self.stages),
+            partial=None if self.partial is None else names.get(self.partial, self.partial),
+        )
 
     def depends_on(self, value: Expr) -> frozenset[str]:
         """The loops that an expression over the piece's variables depends on."""
@@ -157,16 +199,32 @@ class Nest:
         return frozenset().union(*used) & {x.name for x in self.loops}
 
 
-def nest_of(piece: Piece) -> Nest:
+def nest_of(piece: Piece, target: Target = "wgsl") -> Nest:
     """The plain nest of a piece whose reduction, if it has one, is solved and dense."""
     reduction = the_reduction(piece.value)
+    level: Place = "slice" if target == "numpy" else "serial"
     loops: list[Loop] = []
     values: dict[str, Index] = {}
     for var in (*piece.vars, *(reduction.vars if reduction is not None else ())):
         low, high = var.low.substitute(values), var.high.substitute(values)
-        loops.append(Loop(var.name, high - low, len(loops) >= len(piece.vars)))
+        loops.append(Loop(var.name, high - low, len(loops) >= len(piece.vars), level))
         values[var.name] = sym(var.name) + low
     return Nest(piece, tuple(loops), tuple(x.name for x in loops), values)
+
+
+def conditions_of(nest: Nest) -> list[Pred]:
+    """What must hold of an iteration that counts, reads, and stores; over the loops."""
+    reduction, piece = nest.reduction, nest.piece
+    out = [t.condition for t in nest.tails]
+    if reduction is None:
+        return out
+    out += [Pred(p.kind, nest.put(p.index)) for p in reduction.constraints]
+    own = {v.name for v in piece.vars}
+    axes = [i.free for load in loads(reduction.body) for i in load.access.index]
+    for guard in piece.guards:  # an operand may be read at the place of the result
+        if any(guard.index.free & own <= axis for axis in axes):
+            out.append(Pred(guard.kind, nest.put(guard.index)))
+    return out
 
 
 def unsolved(piece: Piece) -> Pred | None:
@@ -194,6 +252,14 @@ def operands(reduction: Reduce) -> dict[str, Expr]:
         same = sum(name.split(".")[0] == tensor for name in out)
         out[f"{tensor}.{same + 1}" if same else tensor] = factor
     return out
+
+
+def product_factors(nest: Nest) -> tuple[Expr, Expr] | None:
+    """The two operands of a sum of products; None for anything else."""
+    reduction = nest.reduction
+    if reduction is None or reduction.op != "sum":
+        return None
+    return two_factors(reduction.body, set(nest.values) & free_names(reduction.body))
 
 
 def factors(body: Expr) -> list[Expr]:

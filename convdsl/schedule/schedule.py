@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from convdsl.diagnostics import CdslError, Span
 from convdsl.ir.equation import System
 from convdsl.schedule.check import check_nest
-from convdsl.schedule.nest import Memory
+from convdsl.schedule.check_numpy import check_numpy
+from convdsl.schedule.nest import Memory, Target
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State, start
 from convdsl.schedule.step import Step, suggestion
 from convdsl.schedule.verbs import VERBS
 from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.map import Map, Where
@@ -31,6 +33,8 @@ from convdsl.schedule.words import Words, words_of
 from convdsl.syntax import ast
 from convdsl.syntax.parser import parse_schedules
 
+TARGETS: tuple[Target, ...] = get_args(Target)
+
 # What other languages call it.
 ELSEWHERE = {
     "tile": "`split` for each loop, and then `order`",
@@ -44,7 +48,7 @@ ELSEWHERE = {
     "gpu_threads": "`map`, to `thread`",
     "cache_read": "`stage`",
     "stage_mem": "`stage`",
-    "compute_at": "`stage`",
+    "compute_at": "`compute` for a tensor, `stage` for an operand",
     "rfactor": "`partial`",
     "vectorise": "`vectorize`",
 }
@@ -60,7 +64,7 @@ class Schedule:
     """
 
     op: str
-    target: str = "wgsl"
+    target: Target = "wgsl"
     steps: tuple[Step, ...] = ()
     spans: tuple[Span | None, ...] = field(default=(), compare=False, repr=False)
 
@@ -92,7 +96,7 @@ class Schedule:
 
         `complete`: what the loops have become must be able to run, too.
         """
-        state = start(system)
+        state = start(system, self.target)
         for n, step in enumerate(self.steps):
             span = self.spans[n] if n < len(self.spans) else None
             try:
@@ -104,8 +108,9 @@ class Schedule:
                 nest = replace(state.nests[step.equation], span=span)
                 state = state.with_nest(step.equation, nest)
         if complete:
+            check = check_numpy if self.target == "numpy" else check_nest
             for name, nest in state.nests.items():
-                check_nest(name, nest)
+                check(name, nest)
         return state
 
     # -- the verbs --------------------------------------------------------------------------------
@@ -158,12 +163,28 @@ class Schedule:
     def partial(self, equation: str, at: str) -> Schedule:
         return self.then(Partial(equation, at))
 
+    def compute(self, equation: str, reader: str, loop: str) -> Schedule:
+        return self.then(Compute(equation, reader, loop))
+
 
 def from_syntax(tree: ast.Schedule) -> Schedule:
     """A schedule from its syntax; CdslError E0600 for an unknown verb, E0601 for a wrong form."""
     steps = tuple(_step(line.words, line.span) for line in tree.steps)
     spans = tuple(line.span for line in tree.steps)
-    return Schedule(tree.op.name, tree.target.name, steps, spans)
+    return Schedule(tree.op.name, target_of(tree.target), steps, spans)
+
+
+def target_of(name: ast.Ref) -> Target:
+    """The target that a schedule names; CdslError E0627 for one without schedules."""
+    for target in TARGETS:
+        if target == name.name:
+            return target
+    raise CdslError(
+        "E0627",
+        f"kernels for `{name.name}` are not scheduled by hand",
+        name.span,
+        help=f"schedules are for: {', '.join(TARGETS)}",
+    )
 
 
 def _step(line: tuple[str, ...], span: Span | None) -> Step:

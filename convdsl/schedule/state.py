@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from convdsl.ir.equation import Equation, Piece, System
-from convdsl.schedule.nest import Nest, nest_of
+from convdsl.schedule.nest import Nest, Target, nest_of
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an equation is computed: inside a loop of the one equation that reads it."""
+
+    reader: str
+    loop: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +22,14 @@ class State:
     """The rewritten system, and the nests of the pieces that loop verbs have touched.
 
     A piece is called by its tensor; the further pieces of an equation (holes, which hold the empty
-    sum) are `y.hole`, `y.hole2`, ...
+    sum) are `y.hole`, `y.hole2`, ... An equation in `sites` is computed inside its reader, every
+    other one as a whole, in order.
     """
 
     system: System
     nests: Mapping[str, Nest]
+    target: Target = "wgsl"
+    sites: Mapping[str, Site] = field(default_factory=dict)
 
     def pieces(self) -> dict[str, Piece]:
         """All pieces by name, in the order in which they run."""
@@ -32,7 +43,7 @@ class State:
     def nest(self, name: str) -> Nest:
         """The nest of a piece: as scheduled, or the plain one."""
         found = self.nests.get(name)
-        return found if found is not None else nest_of(self.pieces()[name])
+        return found if found is not None else nest_of(self.pieces()[name], self.target)
 
     def with_nest(self, name: str, nest: Nest) -> State:
         return replace(self, nests={**self.nests, name: nest})
@@ -45,6 +56,6 @@ class State:
         return replace(self, system=replace(self.system, equations=equations))
 
 
-def start(system: System) -> State:
+def start(system: System, target: Target = "wgsl") -> State:
     """The state before the first step."""
-    return State(system, {})
+    return State(system, {}, target)

@@ -28,6 +28,7 @@ class Step(ABC):
 
     verb: ClassVar[str]
     form: ClassVar[str]
+    targets: ClassVar[tuple[str, ...]] = ("wgsl", "numpy")
     equation: str
 
     @classmethod
@@ -43,11 +44,21 @@ class Step(ABC):
     def apply(self, state: State) -> State:
         """The state after the step; CdslError E06xx where a precondition does not hold."""
 
+    def check_target(self, state: State) -> None:
+        """E0667: a verb that schedules for this target do not have."""
+        if state.target not in self.targets:
+            raise CdslError(
+                "E0667",
+                f"`{self}`: schedules for {state.target} have no `{self.verb}`",
+                help=f"it is for: {', '.join(self.targets)}",
+            )
+
 
 class LoopStep(Step):
     """A step on the loops of one piece, `equation`."""
 
     def apply(self, state: State) -> State:
+        self.check_target(state)
         pieces = state.pieces()
         if self.equation not in pieces:
             refuse_equation(self, self.equation, pieces)
@@ -107,7 +118,7 @@ class LoopStep(Step):
 
     def serial(self, nest: Nest, loop: Loop) -> None:
         """The loop must not be mapped to the grid or to threads; E0628."""
-        if loop.level in ("grid", "thread"):
+        if loop.level in _HARDWARE:
             self.refuse(
                 nest, "E0628", f"`{loop.name}` is mapped to {_HARDWARE[loop.level]}", loop.name,
                 (), f"`map {self.equation}: {loop.name} -> serial` takes it back",

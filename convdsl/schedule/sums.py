@@ -97,7 +97,7 @@ class Sum:
         inside = self._rows(loop) + self._thread(depth + 1)
         if self.nest.partial == loop.name:
             inside += self._flush(depth)
-        return (For(var, loop.level, inside),)
+        return (For(var, loop.level_in_ir, inside),)
 
     def _rows(self, loop: Loop) -> Body:
         """Fill the copies in registers that are staged at a loop."""

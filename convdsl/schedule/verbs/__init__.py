@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.map import Map
@@ -21,7 +22,7 @@ VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
         Gather, Solve, Phases, Columns, Pack,
-        Split, Fuse, Order, Map, Stage, Unroll, Vectorize, Partial,
+        Split, Fuse, Order, Map, Stage, Unroll, Vectorize, Partial, Compute,
     )
 }  # fmt: skip
 """From the verb to its record, in the order in which the reference lists them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from convdsl.passes.columns import column_equations, columns_of
 from convdsl.passes.contraction import contraction_of
-from convdsl.passes.numpy_columns import column_equations, columns_of
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
 from convdsl.schedule.verbs.relations import main_piece, refuse_relation

@@ -5,25 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from convdsl.schedule.nest import Nest
+from convdsl.diagnostics import CdslError
+from convdsl.schedule.nest import Nest, Target
 from convdsl.schedule.show import shown_names
+from convdsl.schedule.state import State
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
 
-Where = Literal["grid", "thread", "serial"]
+Where = Literal["grid", "thread", "serial", "host", "slice", "gemm"]
+PLACES: dict[Target, tuple[Where, ...]] = {
+    "wgsl": ("grid", "thread", "serial"),
+    "numpy": ("host", "slice", "gemm"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Map(LoopStep):
-    """Say which part of the hardware runs a loop; also called `bind` (TVM), `gpu_blocks` (Halide).
+    """Say what runs a loop; also called `bind` (TVM), `gpu_blocks` (Halide).
 
     before:  for t in 0..N
     after:   for t in 0..N grid            one workgroup an iteration
              for t in 0..N thread          one invocation of the workgroup an iteration
+             for t in 0..N serial          an ordinary loop of a thread
+             for t in 0..N host            a Python loop
+             for t in 0..N slice           an axis of a NumPy expression
+             for t in 0..N gemm            an axis of np.matmul; rows, columns or terms by its operands
+
+    The first three are for WGSL, the others for NumPy.
     """
 
     verb: ClassVar[str] = "map"
-    form: ClassVar[str] = "map EQUATION: LOOP -> grid|thread|serial, ..."
+    form: ClassVar[str] = "map EQUATION: LOOP -> grid|thread|serial (NumPy: host|slice|gemm), ..."
     equation: str
     places: tuple[tuple[str, Where], ...]
 
@@ -35,17 +47,26 @@ class Map(LoopStep):
         while True:
             name = words.name("a loop")
             words.take("->")
-            places.append((name, words.choice("grid", "thread", "serial")))  # type: ignore[arg-type]
+            places.append((name, words.choice(*(w for some in PLACES.values() for w in some))))  # type: ignore[arg-type]
             if not words.accept(","):
                 return cls(equation, tuple(places))
 
     def __str__(self) -> str:
         return f"map {self.equation}: " + ", ".join(f"{n} -> {w}" for n, w in self.places)
 
+    def apply(self, state: State) -> State:
+        for name, where in self.places:
+            if where not in PLACES[state.target]:
+                raise CdslError(
+                    "E0667", f"`{self}`: nothing in a schedule for {state.target} is mapped to {where}",
+                    help=f"map `{name}` to one of: {', '.join(PLACES[state.target])}",
+                )  # fmt: skip
+        return super(Map, self).apply(state)
+
     def on(self, nest: Nest) -> Nest:
         for name, where in self.places:
             loop = self.find(nest, name)
-            if loop.reduced and where != "serial":
+            if loop.reduced and where in ("grid", "thread"):
                 self.refuse(
                     nest, "E0613", f"the summed loop `{name}` cannot run in parallel", name, (),
                     f"map free loops: {shown_names([x.name for x in nest.loops if not x.reduced])}",

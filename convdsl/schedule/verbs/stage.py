@@ -30,6 +30,7 @@ class Stage(LoopStep):
 
     verb: ClassVar[str] = "stage"
     form: ClassVar[str] = "stage EQUATION: OPERAND at LOOP in workgroup|register [pad NUMBER]"
+    targets: ClassVar[tuple[str, ...]] = ("wgsl",)
     equation: str
     operand: str
     at: str

@@ -21,6 +21,7 @@ class Unroll(LoopStep):
 
     verb: ClassVar[str] = "unroll"
     form: ClassVar[str] = "unroll EQUATION: LOOP, ..."
+    targets: ClassVar[tuple[str, ...]] = ("wgsl",)
     equation: str
     loops: tuple[str, ...]
 

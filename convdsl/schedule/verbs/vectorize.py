@@ -23,6 +23,7 @@ class Vectorize(LoopStep):
 
     verb: ClassVar[str] = "vectorize"
     form: ClassVar[str] = "vectorize EQUATION: LOOP"
+    targets: ClassVar[tuple[str, ...]] = ("wgsl",)
     equation: str
     loop: str
 

@@ -1,0 +1,170 @@
+"""Lower a scheduled system to a host program: one stretch of it for each equation.
+
+A piece whose loops a schedule arranged runs as arranged, and in it what is computed there; every other
+equation is accumulated by slices over its taps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from convdsl.ir.equation import Equation, System, Tensor
+from convdsl.ir.expr import Access, Expr, Load, loads, map_children
+from convdsl.ir.index import Index, const
+from convdsl.ir.loop import Buffer, Kernel, LoopProgram, Stmt, Store, map_body
+from convdsl.passes.lower_numpy import MEMORY, all_names, lower_equation
+from convdsl.passes.name_bounds import name_bounds
+from convdsl.passes.names import Names
+from convdsl.passes.numpy_place import Context
+from convdsl.passes.phases import the_reduction
+from convdsl.passes.plan import Choice
+from convdsl.schedule.lower_numpy import lower_nest
+from convdsl.schedule.nest import Nest
+from convdsl.schedule.regions import Region, region_of
+from convdsl.schedule.state import State
+
+Body = tuple[Stmt, ...]
+
+
+def lower_host(state: State, choices: Mapping[str, Choice]) -> LoopProgram:
+    """The loop program of a scheduled system; `choices` by tensor, for comments."""
+    system = state.system
+    loops = {n for nest in state.nests.values() for n in nest.taken}
+    context = Context(
+        system, Names(all_names(system) | loops), tuple(t.name for t in system.inputs)
+    )
+    lowering = _Lowering(state, context)
+    kernels = []
+    for equation in system.equations:
+        if equation.tensor not in state.sites:
+            known = choices.get(equation.tensor)
+            what = equation.pieces[0].origin if known is None else known.algorithm
+            body = lowering.equation(equation, frozenset(), ())
+            kernels.append(Kernel(equation.tensor, (), body, f"{equation.tensor}: {what}"))
+    found = (layout_of(state, t, lowering.regions.get(t.name, ())) for t in system.tensors)
+    layouts = {x.tensor: x for x in found if x is not None}
+    made = [replace(k, body=tuple(_moved(s, layouts) for s in k.body)) for k in kernels]
+    buffers = [
+        Buffer(
+            t.name, t.dtype, layouts[t.name].dims if t.name in layouts else t.dims, MEMORY[t.role]
+        )
+        for t in system.tensors
+    ]
+    every = (*buffers, *context.temps)
+    program = LoopProgram(system.name, system.sizes, system.definitions, every, tuple(made))
+    return name_bounds(program, context.names)
+
+
+class _Lowering:
+    """`regions` are the parts of tensors that are held where they are computed inside a reader."""
+
+    def __init__(self, state: State, context: Context) -> None:
+        self.state = state
+        self.context = context
+        self.regions: dict[str, tuple[Region | None, ...]] = {}
+
+    def equation(
+        self, equation: Equation, around: frozenset[str], box: tuple[Region | None, ...]
+    ) -> Body:
+        """The statements of an equation, of the part `box` of it inside the host loops `around`."""
+        state = self.state
+        labels = [n for n in state.pieces() if n.split(".")[0] == equation.tensor]
+        if not box and not any(n in state.nests for n in labels) and _as_stated(equation):
+            return lower_equation(self.context, equation)
+        body: Body = ()
+        for label, piece in zip(labels, equation.pieces, strict=True):
+            nest = state.nest(label)
+            names = {
+                x.name: self.context.names.fresh(x.name) for x in nest.loops if x.name in around
+            }
+            nest = nest.renamed(names)
+            pairs = zip(piece.vars, box, strict=bool(box))
+            wanted = {v.name: region for v, region in pairs if region is not None}
+            inside = self._inside(label, nest, names, around)
+            body += lower_nest(self.context, label, nest, inside, wanted)
+        return body
+
+    def _inside(
+        self, label: str, nest: Nest, names: Mapping[str, str], around: frozenset[str]
+    ) -> dict[str, Body]:
+        """What is computed in the loops of a nest, some of which were renamed."""
+        out: dict[str, Body] = {}
+        for equation in self.state.system.equations:
+            site = self.state.sites.get(equation.tensor)
+            if site is None or site.reader != label:
+                continue
+            loop = names.get(site.loop, site.loop)
+            regions = tuple(region_of(nest, equation.tensor, loop))
+            self.regions[equation.tensor] = regions
+            outside = {x.name for x in nest.loops[: nest.place(loop) + 1]}
+            body = self.equation(equation, around | outside, regions)
+            out[loop] = out.get(loop, ()) + body
+        return out
+
+
+def _as_stated(equation: Equation) -> bool:
+    """Whether the relations of an equation are still to be solved, or it never had any."""
+    reduction = the_reduction(equation.pieces[0].value)
+    tests = reduction.constraints if reduction is not None else ()
+    plain = not equation.pieces[0].guards and all(p.kind == "eq" for p in tests)
+    return len(equation.pieces) == 1 and plain
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a tensor is held: its axes in the order `axes`, each from `low` on, `dims` elements."""
+
+    tensor: str
+    axes: tuple[int, ...]
+    low: tuple[Index, ...]
+    dims: tuple[Index, ...]
+
+    def access(self, access: Access) -> Access:
+        at = [access.index[a] - self.low[a] for a in self.axes]
+        return Access(access.tensor, tuple(at), self.dims)
+
+
+def layout_of(state: State, tensor: Tensor, regions: Sequence[Region | None]) -> Layout | None:
+    """The layout of an intermediate tensor, in the order of the loops that make it.
+
+    None for one that is held as it is: all others, and those that are read through other axes.
+    """
+    nest = state.nests.get(tensor.name)
+    views = {a.dims for a in _accesses(state.system) if a.tensor == tensor.name}
+    if tensor.role != "let" or nest is None or views != {tensor.dims}:
+        return None
+    places = []
+    for index in nest.piece.access.index:
+        loops = nest.put(index).free
+        places.append(min((nest.place(n) for n in loops if nest.has(n)), default=-1))
+    found = [regions[a] if regions else None for a in range(len(places))]
+    kept = [a for a, region in enumerate(found) if region is None or not region.single]
+    axes = tuple(sorted(kept, key=lambda a: places[a]))
+    low = tuple(const(0) if r is None else r.low for r in found)
+    extents = [d if r is None else r.extent for d, r in zip(tensor.dims, found, strict=True)]
+    return Layout(tensor.name, axes, low, tuple(extents[a] for a in axes))
+
+
+def _accesses(system: System) -> Iterator[Access]:
+    for equation in system.equations:
+        for piece in equation.pieces:
+            yield piece.access
+            yield from (load.access for load in loads(piece.value))
+
+
+def _moved(stmt: Stmt, layouts: Mapping[str, Layout]) -> Stmt:
+    """The statement with every access to those tensors as they are held."""
+
+    def put(access: Access) -> Access:
+        layout = layouts.get(access.tensor)
+        return access if layout is None else layout.access(access)
+
+    def value(expr: Expr) -> Expr:
+        if isinstance(expr, Load):
+            return Load(put(expr.access), expr.dtype)
+        return map_children(expr, value)
+
+    if isinstance(stmt, Store):
+        return replace(stmt, access=put(stmt.access), value=value(stmt.value))
+    return map_body(stmt, lambda body: tuple(_moved(s, layouts) for s in body))

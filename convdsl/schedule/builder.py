@@ -1,0 +1,84 @@
+"""What the compiler's own schedules for each target are built with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from convdsl.ir.equation import System
+from convdsl.passes.names import Names
+from convdsl.passes.phases import Phased, Solved, dense_form
+from convdsl.passes.plan import Choice
+from convdsl.schedule.nest import Target, nest_of
+from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.state import State, start
+from convdsl.schedule.step import Step
+from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.solve import Solve
+
+RELATIONS = Gather | Solve | Phases | Columns
+
+
+class Builder:
+    """Applies each step as it adds it, so that later ones see what the loops have become.
+
+    The steps of a `given` schedule come first.
+    """
+
+    def __init__(self, system: System, target: Target, given: Schedule | None) -> None:
+        self.given = given if given is not None else Schedule(system.name, target)
+        self.state: State = start(system, target) if given is None else given.replay(system)
+        self.steps: list[Step] = []
+        self.data_first = [t.name for t in system.inputs]
+        self.outside = {t.name for t in self.state.system.tensors} | set(system.sizes)
+        self.outside |= {n for n, _ in system.definitions}
+
+    def pending(self, choices: Mapping[str, Choice]) -> Iterator[tuple[str, Choice | None]]:
+        """Equations whose loops nobody has arranged; without a choice where relations are treated."""
+        treated = {s.equation for s in self.given.steps if isinstance(s, RELATIONS)}
+        for equation in self.state.system.equations:
+            name = equation.tensor
+            if name not in self.state.nests:
+                yield name, None if name in treated else choices.get(name)
+
+    def schedule(self) -> Schedule:
+        return self.given.then(*self.steps)
+
+    def do(self, step: Step) -> None:
+        self.state = step.apply(self.state)
+        self.steps.append(step)
+
+    def map(self, name: str, **places: Sequence[str]) -> None:
+        """Map loops, `map("y", grid=["n"], thread=["m"])`."""
+        pairs = [(loop, where) for where, loops in places.items() for loop in loops]
+        if pairs:
+            self.do(Map(name, tuple(pairs)))  # type: ignore[arg-type]
+
+    def dense(self, name: str) -> list[Phases] | None:
+        """Solve the relations of an equation or split them into phases; None where that has no form."""
+        piece = self.state.pieces()[name]
+        form = dense_form(piece, self.data_first)
+        if form is None:
+            return None
+        phases: list[Phases] = []
+        names = Names(nest_of(piece).taken | self.outside)
+        known: dict[str, str] = {}
+        for way in form.ways:
+            match way:
+                case Solved(variable):
+                    self.do(Solve(name, known.get(variable, variable)))
+                case Phased(output, tap, block, phase, taps):
+                    known |= {n: names.fresh(n) for n in (block, phase, taps)}
+                    new = (known[block], known[phase], known[taps])
+                    phases.append(Phases(name, output, known.get(tap, tap), *new))
+                    self.do(phases[-1])
+        return phases
+
+    def tensor(self, wanted: str) -> str:
+        """The name of a new tensor, which no loop has either."""
+        loops = (self.state.nest(n).taken for n in self.state.pieces())
+        found = Names(self.outside.union(*loops)).fresh(wanted)
+        self.outside.add(found)
+        return found

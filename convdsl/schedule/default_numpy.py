@@ -1,0 +1,188 @@
+"""The schedule for NumPy that is used when there is none: the chosen plan, in the verbs of users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from convdsl.diagnostics import CdslError
+from convdsl.ir.equation import System
+from convdsl.ir.expr import loads
+from convdsl.ir.index import product
+from convdsl.passes.columns import Columns as Roles
+from convdsl.passes.columns import columns_of
+from convdsl.passes.contraction import contraction_of
+from convdsl.passes.names import Names
+from convdsl.passes.plan import Choice
+from convdsl.schedule.builder import Builder
+from convdsl.schedule.check_numpy import check_numpy
+from convdsl.schedule.nest import Nest, product_factors
+from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.compute import Compute
+from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.split import Split
+
+CAP = 64 * 2**20  # bytes of a column buffer
+SHORT = 32  # a data axis below this length is merged with the others into one product
+LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
+BLOCK = 256  # positions at a time where sizes are unknown
+
+
+def default_numpy(
+    system: System, choices: Mapping[str, Choice], given: Schedule | None = None
+) -> Schedule:
+    """The schedule for the chosen algorithms; equations without a matrix product need no steps.
+
+    The steps of a `given` schedule come first; what it says nothing of is filled in.
+    """
+    builder = _Builder(system, "numpy", given)
+    for name, choice in builder.pending(choices):
+        builder.equation(name, "phases" if choice is None else choice.algorithm)
+    return builder.schedule()
+
+
+class _Builder(Builder):
+    def equation(self, name: str, algorithm: str) -> None:
+        """Arrange an equation as matrix products, where it has such a form."""
+        before, count = self.state, len(self.steps)
+        done = False
+        if algorithm == "phases":
+            done = self.dense(name) is not None and self.product(name)
+        elif algorithm == "columns":
+            done = self.columns(name)
+        if done:
+            try:
+                for label, nest in self.state.nests.items():
+                    check_numpy(label, nest)
+                return
+            except CdslError:
+                pass  # slices over the taps do it, too
+        self.state = before
+        del self.steps[count:]
+
+    def product(self, name: str) -> bool:
+        """A matrix product, for each setting of the summed loops that are none of its terms."""
+        nest = self.state.nest(name)
+        pair = product_factors(nest)
+        if pair is None:
+            return False
+        both = nest.depends_on(pair[0]) & nest.depends_on(pair[1])
+        taps = _mixed(nest)
+        summed = [x for x in nest.loops if x.reduced]
+        depth = [x.name for x in summed if x.name in both - taps]
+        hosts = [x.name for x in summed if x.name not in depth]
+        if product(nest.loop(n).extent for n in depth) == 1:
+            return False
+        free = [x.name for x in nest.loops if not x.reduced]
+        if hosts:
+            self.do(Order(name, (*hosts, *free, *depth)))
+        self.map(name, host=hosts, gemm=[*free, *depth])
+        return True
+
+    def columns(self, name: str) -> bool:
+        """One product for all taps, then overlapping blocks are added up, bounded by `CAP`."""
+        piece = self.state.pieces()[name]
+        contraction = contraction_of(piece, related=True)
+        roles = columns_of(contraction) if contraction is not None else None
+        if roles is None:
+            return False
+        made = self.tensor("columns")
+        self.do(Columns(name, made))
+        phases = self.dense(name)
+        if phases is None:
+            return False
+        wide = bool(phases) and all(self._wide(name, step) for step in phases)
+        data, outer = [v.name for v in roles.data], [v.name for v in roles.outer]
+        flat = [v.name for v in (*roles.inner, *roles.taps)]
+        merged = bool(data) and (roles.data[0].extent.as_int() or SHORT) < SHORT
+        hosts = [v.name for v in roles.batch] + ([] if merged else outer)
+        rows = [*(outer if merged else ()), *data]
+        order = [*hosts, *rows, *flat] if wide else [*hosts, *flat, *rows]
+        depth = [v.name for v in roles.depth]
+        self.do(Order(made, (*order, *depth)))
+        if depth:
+            self.map(made, gemm=[*order, *depth])
+        hosts += self._blocks(name, made, roles, hosts)
+        self._overlap(name, hosts, phases, wide)
+        if hosts:
+            self.do(Compute(made, name, hosts[-1]))
+        return True
+
+    def _wide(self, name: str, step: Phases) -> bool:
+        """Whether results are in the order of block and phase, and phases are long."""
+        nest = self.state.nest(name)
+        length = nest.loop(step.phase).extent.as_int() or 0
+        steps = [
+            (i.coefficient(step.block).as_int(), i.coefficient(step.phase).as_int())
+            for i in nest.piece.access.index
+            if step.phase in i.free
+        ]
+        return length >= LONG_PHASES and steps == [(length, 1)]
+
+    def _blocks(self, name: str, made: str, roles: Roles, hosts: Sequence[str]) -> list[str]:
+        """Cut the results along the longest data axis, so that the columns of a block fit the cap."""
+        nest, tensor = self.state.nest(name), self.state.system.tensor(made)
+        every = [*roles.batch, *roles.outer, *roles.data, *roles.inner, *roles.taps]
+        if not roles.data:
+            return []
+        long = max(roles.data, key=lambda v: v.extent.as_int() or 1 << 31)
+        other = product(v.extent for v in every if v is not long and v.name not in hosts) * 4
+        axis = every.index(long)
+        index = next(
+            load.access.index[axis]
+            for load in loads(nest.piece.value)
+            if load.access.tensor == tensor.name
+        )
+        along = next(
+            (
+                x
+                for x in nest.loops
+                if not x.reduced and index.coefficient(x.name).as_int() in (1, -1)
+            ),
+            None,
+        )
+        size, length = other.as_int(), long.extent.as_int()
+        if along is None or (size is not None and length is not None and size * length <= CAP):
+            return []
+        block = BLOCK
+        if size is not None:
+            steps = (
+                (index.coefficient(x.name).as_int(), x.extent.as_int())
+                for x in nest.loops
+                if x.reduced
+            )
+            halo = sum(abs(c or 0) * ((n or 1) - 1) for c, n in steps)
+            block = min(65536, max(1, CAP // max(1, size) - halo))
+        known = along.extent.as_int()
+        if known is not None and known <= block:
+            return []
+        fresh = Names(nest.taken | self.outside).fresh
+        outer, inner = fresh(f"{along.name}_block"), fresh(f"{along.name}_in")
+        self.do(Split(name, along.name, block, outer, inner))
+        return [outer]
+
+    def _overlap(
+        self, name: str, hosts: Sequence[str], phases: Sequence[Phases], wide: bool
+    ) -> None:
+        """Taps on the host; held with blocks innermost, unless the results are in their own order."""
+        nest = self.state.nest(name)
+        taps = [x.name for x in nest.loops if x.reduced]
+        own = [x.name for x in nest.loops if x.name not in (*hosts, *taps)]
+        if not wide:
+            blocks = [n for n in own if any(n.split("_in")[0] == s.block for s in phases)]
+            own = [n for n in own if n not in blocks] + blocks
+        self.do(Order(name, (*hosts, *taps, *own)))
+        self.map(name, host=[*hosts, *taps])
+
+
+def _mixed(nest: Nest) -> frozenset[str]:
+    """Summed loops that are added to a free one in an index."""
+    found: set[str] = set()
+    reduction = nest.reduction
+    for load in loads(reduction.body) if reduction is not None else ():
+        for index in load.access.index:
+            names = [x for x in nest.loops if x.name in nest.put(index).free]
+            if any(not x.reduced for x in names):
+                found |= {x.name for x in names if x.reduced}
+    return frozenset(found)
