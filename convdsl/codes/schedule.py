@@ -345,4 +345,22 @@ TABLE: dict[str, Code] = {
         further inside, or split the loops inside.
         """,
     ),
+    "E0644": code(
+        "an operand without a tile",
+        """
+        `pipeline` is about how a tile in workgroup memory is filled, so the operand is staged there
+        first, and read ahead once:
+
+            stage y: x at c_tile in workgroup
+            pipeline y: x
+        """,
+    ),
+    "E0645": code(
+        "more than can be read ahead",
+        """
+        What `pipeline` reads ahead waits in registers. A thread reads at most 16 parts of a tile
+        ahead, each four neighbours along a row (or one, where the rows of the tile are not a multiple
+        of four). Two to four are a good number: make the tile smaller, or the workgroup larger.
+        """,
+    ),
 }

@@ -10,6 +10,7 @@ from convdsl.ir.expr import Pred
 from convdsl.ir.index import product
 from convdsl.ir.text_expr import pred_text
 from convdsl.schedule.copies import moving_loops
+from convdsl.schedule.filling import WRITTEN_OUT, steps_of
 from convdsl.schedule.nest import Loop, Nest, operands
 from convdsl.schedule.show import show_nest, shown_names
 
@@ -109,6 +110,14 @@ def _check_tiles(equation: str, nest: Nest, threads: Sequence[Loop]) -> None:
                 f"the copy of `{stage.operand}` in {stage.memory} memory has {count} elements, "
                 f"at most {most} can be held",
                 stage.at, "stage it further inside, or split the loops inside",
+            )  # fmt: skip
+        steps = steps_of(moving, threads)
+        if stage.ahead and steps > WRITTEN_OUT:
+            refuse(
+                equation, nest, "E0645",
+                f"a thread would read {steps} parts of the tile of `{stage.operand}` ahead, at most "
+                f"{WRITTEN_OUT} can be registers",
+                stage.at, "stage a smaller tile, or map more loops to threads",
             )  # fmt: skip
 
 

@@ -5,6 +5,7 @@
         acc[...] = 0                                  threads
         summed loops down to the innermost tile       the whole workgroup
           tile[...] = operand                         threads, zero where a condition fails
+                                                      (`convdsl.schedule.filling`, `.prefetch`)
           part[...] += product                        threads, with the loops inside
           acc += part                                 threads, after each iteration of `partial`
         result = epilogue(acc)                        threads, guarded
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from convdsl.ir.expr import (
     Access,
     Const,
+    DType,
     Expr,
     Load,
     Pred,
@@ -147,8 +149,11 @@ class Lowering:
 
     def register(self, wanted: str, dtype: ValueType) -> Buffer:
         """A buffer with one element for each thread and register loop."""
+        return self.own(wanted, dtype, tuple(x.extent for x in self.registers))
+
+    def own(self, wanted: str, dtype: DType, dims: tuple[Index, ...]) -> Buffer:
+        """A buffer in registers, with these dims for each thread."""
         lanes = tuple(x.extent for x in self.threads)
-        dims = tuple(x.extent for x in self.registers)
         made = Buffer(self.names.fresh(wanted), dtype, lanes + dims, "register", len(lanes))
         self.locals.append(made)
         return made

@@ -3,7 +3,7 @@
     nest  = piece, loop*, digit*, values, tail*, stage*, partial?
     loop  = name, extent, reduced?, level
     tail  = condition, policy
-    stage = operand, at, memory, pad
+    stage = operand, at, memory, pad, ahead?
 
 A fresh nest has one loop for each variable of the piece, free ones outside, reduced ones inside: serial
 ones for WGSL, axes of one NumPy expression for NumPy.
@@ -69,12 +69,21 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A copy of an operand in faster memory, refilled in every iteration of the loop `at`."""
+    """A copy of an operand in faster memory, refilled in every iteration of the loop `at`.
+
+    `ahead`: what fills it is read an iteration earlier.
+    """
 
     operand: str
     at: str
     memory: Memory
     pad: int = 0
+    ahead: bool = False
+
+    @property
+    def name(self) -> str:
+        """The operand as a part of names."""
+        return self.operand.replace(".", "_")
 
 
 @dataclass(frozen=True, slots=True)

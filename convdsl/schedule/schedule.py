@@ -24,6 +24,7 @@ from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -49,6 +50,8 @@ ELSEWHERE = {
     "cache_read": "`stage`",
     "stage_mem": "`stage`",
     "compute_at": "`compute` for a tensor, `stage` for an operand",
+    "double_buffer": "`pipeline`",
+    "prefetch": "`pipeline`",
     "rfactor": "`partial`",
     "vectorise": "`vectorize`",
 }
@@ -153,6 +156,9 @@ class Schedule:
 
     def stage(self, equation: str, operand: str, at: str, memory: Memory, pad: int = 0) -> Schedule:
         return self.then(Stage(equation, operand, at, memory, pad))
+
+    def pipeline(self, equation: str, *operands: str) -> Schedule:
+        return self.then(Pipeline(equation, operands))
 
     def unroll(self, equation: str, *loops: str) -> Schedule:
         return self.then(Unroll(equation, loops))

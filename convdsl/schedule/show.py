@@ -28,6 +28,7 @@ def show_nest(nest: Nest, mark: str | None = None) -> str:
         for stage in nest.stages:
             if stage.at == loop.name:
                 line += f", stage {stage.operand} in {stage.memory}"
+                line += " read ahead" if stage.ahead else ""
         if nest.partial == loop.name:
             line += ", partial sums"
         lines.append(line + ("        <- this loop" if loop.name == mark else ""))

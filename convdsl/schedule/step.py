@@ -13,7 +13,7 @@ from typing import ClassVar, NoReturn, Self
 
 from convdsl.diagnostics import CdslError, Note
 from convdsl.ir.text_expr import pred_text
-from convdsl.schedule.nest import Loop, Nest, unsolved
+from convdsl.schedule.nest import Loop, Nest, Stage, unsolved
 from convdsl.schedule.show import show_nest, shown_names
 from convdsl.schedule.state import State
 from convdsl.schedule.words import Words
@@ -123,6 +123,17 @@ class LoopStep(Step):
                 nest, "E0628", f"`{loop.name}` is mapped to {_HARDWARE[loop.level]}", loop.name,
                 (), f"`map {self.equation}: {loop.name} -> serial` takes it back",
             )  # fmt: skip
+
+    def tile(self, nest: Nest, operand: str) -> Stage:
+        """The tile in workgroup memory of an operand; E0644 where it has none."""
+        tiles = {s.operand: s for s in nest.stages if s.memory == "workgroup"}
+        if operand not in tiles:
+            self.refuse(
+                nest, "E0644", f"`{operand}` has no tile in workgroup memory", None,
+                (f"those that have are: {shown_names(list(tiles))}",),
+                suggestion(operand, tiles) or f"put `stage {self.equation}: ... in workgroup` first",
+            )  # fmt: skip
+        return tiles[operand]
 
     def refuse(
         self,

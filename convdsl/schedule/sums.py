@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from convdsl.ir.expr import Binary, Const, Expr, Load, Pred, Reduce, eq, ge
+from convdsl.ir.expr import Binary, Const, Expr, Load, Pred, Reduce, Var, eq, ge
 from convdsl.ir.index import Index, const, floordiv, maximum, modulo, product, sym
 from convdsl.ir.loop import Buffer, For, If, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.reduce_loops import ACCUMULATE, FLUSH, identity
 from convdsl.schedule.check import refuse_tail
-from convdsl.schedule.copies import Copy, copies_of, fill_row, fill_tile
+from convdsl.schedule.copies import Copy, copies_of, fill_row
+from convdsl.schedule.filling import filling_of
 from convdsl.schedule.nest import Loop, factors, operands
+from convdsl.schedule.prefetch import Ahead, Prefetch, sequence
 
 if TYPE_CHECKING:
     from convdsl.schedule.lower import Lowering
@@ -37,6 +39,8 @@ class Sum:
             self.hit = kernel.register("hit", "i32")
         self.copies = copies_of(self.nest, kernel.threads, kernel.names, kernel.pending)
         kernel.locals.extend(c.buffer for c in self.copies)
+        self.together: list[Var] = []  # the loops around, as the workgroup runs them
+        self.first: dict[int, Body] = {}  # what is read ahead before the loop at a depth
 
     def body(self) -> Body:
         kernel, deep = self.kernel, self._deep()
@@ -66,26 +70,50 @@ class Sum:
         places = [n for n, x in enumerate(self.inner) if x.name in marks]
         return max(places) + 1 if places else 0
 
-    def _workgroup(self, depth: int) -> Body:
-        """The loops from `depth` on, run by the workgroup together while they hold a tile."""
+    def _workgroup(self, depth: int, before: Body = ()) -> Body:
+        """The loops from `depth` on, run by the workgroup together while they hold a tile.
+
+        Each thread runs `before` first.
+        """
         kernel = self.kernel
         if depth >= self._deep():
-            return (kernel.on_threads(self._thread(depth)),)
+            return (kernel.on_threads(before + self._thread(depth)),)
         loop = self.inner[depth]
         var = kernel.bounded(loop, [*kernel.grid, *kernel.outer, *self.inner[:depth]])
-        inside: list[Stmt] = [
-            kernel.on_threads(
-                fill_tile(c, kernel.threads, kernel.names, kernel.put, kernel.pending)
-            )
-            for c in self.copies
-            if c.stage.at == loop.name and c.stage.memory == "workgroup"
-        ]
+        self.together.append(var)
+        inside: list[Stmt] = [kernel.on_threads(before)] if before else []
+        ahead: list[Ahead] = []
+        for c in self.copies:
+            if c.stage.at == loop.name and c.stage.memory == "workgroup":
+                inside.append(kernel.on_threads(self._fill(c, ahead)))
         rows = self._rows(loop)
         inside += [kernel.on_threads(rows)] if rows else []
-        inside += self._workgroup(depth + 1)
+        inside += self._workgroup(depth + 1, self._read_ahead(ahead))
         if self.nest.partial == loop.name:
             inside.append(kernel.on_threads(self._flush(depth)))
-        return (For(var, "serial", tuple(inside)),)
+        self.together.pop()
+        first = self.first.pop(depth, ())
+        return (*([kernel.on_threads(first)] if first else []), For(var, "serial", tuple(inside)))
+
+    def _fill(self, copy: Copy, ahead: list[Ahead]) -> Body:
+        """Fill a tile; from registers where it is one of those that are read ahead."""
+        kernel = self.kernel
+        filling = filling_of(copy, kernel.threads, kernel.names, kernel.put, kernel.pending)
+        if not copy.stage.ahead:
+            return filling.fill()
+        elements = filling.step.extent * filling.lane.extent
+        registers = kernel.own(f"{copy.stage.name}_next", copy.buffer.dtype, (elements,))
+        ahead.append(Ahead(filling, registers, kernel.lanes))
+        return ahead[-1].store()
+
+    def _read_ahead(self, tiles: list[Ahead]) -> Body:
+        """Read the next tiles; the first ones are left to the loop where the sequence begins."""
+        if not tiles:
+            return ()
+        begin = sequence(self.together, self.kernel.known)
+        prefetch = Prefetch(tuple(tiles), tuple(self.together[begin:]), self.kernel.known)
+        self.first[begin] = self.first.get(begin, ()) + prefetch.first()
+        return prefetch.next()
 
     def _thread(self, depth: int) -> Body:
         """The loops from `depth` on as one thread runs them."""

@@ -24,6 +24,7 @@ from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -149,6 +150,8 @@ class Draw:
         summed = [x.name for x in nest.loops if x.reduced] or names
         if self.chance(4):
             names = free = summed = list(_WILD)
+        if self.chance(8):
+            return self.tile_filling(equation, nest)
         kind = self.number(0, 24)
         if kind <= 6:
             factor = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
@@ -176,6 +179,13 @@ class Draw:
             fours = [x.name for x in nest.loops if x.extent == 4 and not x.reduced]
             return Vectorize(equation, self.pick(fours if fours and self.chance(80) else names))
         return Partial(equation, self.pick(summed))
+
+    def tile_filling(self, equation: str, nest: Nest) -> Step:
+        """A step on how a tile is filled."""
+        tiles = [s.operand for s in nest.stages if s.memory == "workgroup"] or ["x"]
+        if self.chance(5):
+            tiles = list(_WILD)
+        return Pipeline(equation, self.some(tiles))
 
     def memory(self) -> str:
         return self.pick(("workgroup", "workgroup", "register"))
@@ -211,6 +221,8 @@ class Draw:
         for operand in known:
             if self.chance(75):
                 yield Stage(equation, operand, self.pick(deep), "workgroup", self.number(0, 1))
+                if self.chance(50):
+                    yield Pipeline(equation, (operand,))
             if self.chance(50):
                 yield Stage(equation, operand, self.pick(deep), "register")
         if summed and self.chance(60):

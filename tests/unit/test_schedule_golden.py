@@ -24,6 +24,7 @@ from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -45,6 +46,11 @@ op down(x: f32[C, L], w: f32[C, K]) -> y: f32[Q] where Q == L//3 {
 }"""
 COPY = "op turn(x: f32[A, B]) -> y: f32[B, A] { y[b, a] = abs(x[a, b]) }"
 THREADS = "map y: m -> grid, n -> thread"
+TILED = f"""split y: k by 4 -> ko, ki tail pad
+split y: ko by 4 -> kb, ks tail cut
+{THREADS}
+stage y: a at ks in workgroup
+stage y: b at ks in workgroup"""
 DEEP = f"split y: k by 4 -> ko, ki tail pad\n{THREADS}"
 
 # name: text, sizes, the steps before, the steps shown one by one, what makes it run
@@ -90,6 +96,21 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
            stage y: b at ko in workgroup pad 1
            stage y: a at ki in register""",
         "",
+    ),
+    "pipeline": (
+        MATMUL, {"M": 6, "K": 50, "N": 8}, TILED,
+        "pipeline y: b, a",
+        "",
+    ),
+    "pipeline_of_taps": (
+        DOWN, {"C": 10, "L": 30, "K": 4},
+        """solve y for l
+           split y: o by 8 -> oo, oi tail pad
+           split y: c by 4 -> co, ci tail pad
+           order y: oo, oi, k, co, ci
+           map y: oo -> grid, oi -> thread
+           stage y: x at co in workgroup""",
+        "pipeline y: x", "",
     ),
     "unroll": (MATMUL, {"M": 6, "K": 12, "N": 8}, DEEP, "unroll y: ki", ""),
     "vectorize": (
@@ -163,6 +184,7 @@ def test_methods_make_the_same_steps() -> None:
         .map("y", {"nt": "grid", "mo": "thread"})
         .stage("y", "x", "co", "workgroup", pad=1)
         .stage("y", "x", "ci", "register")
+        .pipeline("y", "x")
         .unroll("y", "ci", "mi")
         .vectorize("y", "mi")
         .partial("y", "co")
@@ -173,8 +195,8 @@ def test_methods_make_the_same_steps() -> None:
         Split("y", "m", 4, "mo", "mi"),
         Fuse("y", ("n", "t"), "nt"), Order("y", ("nt", "mo", "mi")),
         Map("y", (("nt", "grid"), ("mo", "thread"))), Stage("y", "x", "co", "workgroup", 1),
-        Stage("y", "x", "ci", "register"), Unroll("y", ("ci", "mi")), Vectorize("y", "mi"),
-        Partial("y", "co"),
+        Stage("y", "x", "ci", "register"), Pipeline("y", ("x",)),
+        Unroll("y", ("ci", "mi")), Vectorize("y", "mi"), Partial("y", "co"),
     )  # fmt: skip
     assert Schedule.parse(str(made)) == made
     assert set(VERBS) <= set(dir(Schedule))

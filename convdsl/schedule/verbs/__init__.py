@@ -12,6 +12,7 @@ from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -22,7 +23,7 @@ VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
         Gather, Solve, Phases, Columns, Pack,
-        Split, Fuse, Order, Map, Stage, Unroll, Vectorize, Partial, Compute,
+        Split, Fuse, Order, Map, Stage, Pipeline, Unroll, Vectorize, Partial, Compute,
     )
 }  # fmt: skip
 """From the verb to its record, in the order in which the reference lists them."""

@@ -1,0 +1,132 @@
+"""How the threads of a workgroup fill a tile together, four neighbours along the columns at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from convdsl.ir.expr import Access, Const, Expr, Guard, Pred, Var, ge, loads, map_index
+from convdsl.ir.index import Index, ceildiv, const, floordiv, modulo, product, sym
+from convdsl.ir.loop import For, If, Level, Stmt, Store
+from convdsl.passes.names import Names
+from convdsl.schedule.copies import VECTOR, Copy
+from convdsl.schedule.nest import Loop
+from convdsl.schedule.rejoin import rejoin
+
+WRITTEN_OUT = 16  # steps up to which they are unrolled
+Body = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What one thread does: in each step `step` it fills `lane.extent` neighbours, `target`.
+
+    `value` belongs there where the `conditions` hold, and zero elsewhere; `there` is the test for
+    steps that lead beyond the end of the tile.
+    """
+
+    step: Var
+    lane: Var
+    target: Access
+    value: Expr
+    conditions: tuple[Pred, ...]
+    there: Pred | None
+
+    def fill(self) -> Body:
+        return self.each(Store(self.target, self.guarded()))
+
+    def guarded(self) -> Expr:
+        if not self.conditions:
+            return self.value
+        return Guard(self.conditions, self.value, Const(0, self.value.dtype))
+
+    def each(self, store: Store) -> Body:
+        """The store for each element of the thread."""
+        level: Level = "vector" if self.lane.extent == VECTOR else "unroll"
+        body: Body = (For(self.lane, level, (store,)),)
+        if self.there is not None:
+            body = (If((self.there,), body),)
+        short = (self.step.extent.as_int() or 0) <= WRITTEN_OUT
+        return (For(self.step, "unroll" if short else "serial", body),)
+
+
+def filling_of(
+    copy: Copy,
+    threads: Sequence[Loop],
+    names: Names,
+    put: Callable[[Expr], Expr],
+    pending: Sequence[Pred],
+) -> Filling:
+    """How a tile is filled; of its conditions those that are still `pending` are tested."""
+    height, width = _extents(copy.rows, copy.columns)
+    lanes = _lanes(width)
+    quads = width // lanes
+    count = product(x.extent for x in threads).as_int() or 1
+    u, v = names.fresh("u"), names.fresh("v")
+    mine = const(0)
+    for loop in threads:
+        mine = mine * loop.extent + sym(loop.name)
+    place = sym(u) * count + mine
+    if _along_rows(copy, put):
+        row, quad = modulo(place, const(height)), floordiv(place, const(height))
+    else:
+        row, quad = floordiv(place, const(quads)), modulo(place, const(quads))
+    digits = _digits(row, copy.rows) | _column_digits(quad, sym(v), lanes, copy.columns)
+
+    def at(index: Index) -> Index:
+        return rejoin(index.substitute(digits))
+
+    return Filling(
+        Var(u, const(0), ceildiv(const(height * quads), count)),
+        Var(v, const(0), const(lanes)),
+        Access(copy.buffer.name, (row, quad * lanes + sym(v)), copy.buffer.dims),
+        map_index(put(copy.factor), at),
+        tuple(Pred(p.kind, at(p.index)) for p in copy.conditions if p in pending),
+        ge(const(height * quads - 1) - place) if (height * quads) % count else None,
+    )
+
+
+def steps_of(moving: Sequence[Loop], threads: Sequence[Loop]) -> int:
+    """How many steps a thread takes to fill its share of a tile over these loops."""
+    rows, columns = [x for x in moving if x.reduced], [x for x in moving if not x.reduced]
+    height, width = _extents(rows, columns)
+    count = product(x.extent for x in threads).as_int() or 1
+    return -(-height * (width // _lanes(width)) // count)
+
+
+def _extents(rows: Sequence[Loop], columns: Sequence[Loop]) -> tuple[int, int]:
+    height, width = (product(x.extent for x in loops).as_int() or 1 for loops in (rows, columns))
+    return height, width
+
+
+def _lanes(width: int) -> int:
+    return VECTOR if width % VECTOR == 0 else 1
+
+
+def _along_rows(copy: Copy, put: Callable[[Expr], Expr]) -> bool:
+    """Whether neighbours in memory differ in a summed loop rather than in a free one."""
+    for load in loads(put(copy.factor)):
+        last = load.access.index[-1].free if load.access.index else frozenset()
+        if any(x.name in last for x in copy.rows) and not any(x.name in last for x in copy.columns):
+            return True
+    return False
+
+
+def _digits(position: Index, loops: tuple[Loop, ...]) -> dict[str, Index]:
+    """The loops' values at a row-major position."""
+    out: dict[str, Index] = {}
+    rest = position
+    for at in reversed(range(len(loops))):
+        loop = loops[at]
+        out[loop.name] = modulo(rest, loop.extent) if at else rest
+        rest = floordiv(rest, loop.extent)
+    return out
+
+
+def _column_digits(
+    quad: Index, lane: Index, lanes: int, loops: tuple[Loop, ...]
+) -> dict[str, Index]:
+    """The loops' values at position quad*lanes + lane; a fastest loop of `lanes` is the lane itself."""
+    if lanes > 1 and loops[-1].extent == lanes:
+        return _digits(quad, loops[:-1]) | {loops[-1].name: lane}
+    return _digits(quad * lanes + lane, loops)
