@@ -363,4 +363,14 @@ TABLE: dict[str, Code] = {
         of four). Two to four are a good number: make the tile smaller, or the workgroup larger.
         """,
     ),
+    "E0646": code(
+        "no two loops of the grid to order",
+        """
+        `swizzle` says in which order the workgroups of two loops run. Both are mapped to the grid
+        before, they are two, and there is one such order in a nest:
+
+            map y: m_tile -> grid, n_tile -> grid, ...
+            swizzle y: m_tile, n_tile by 8
+        """,
+    ),
 }

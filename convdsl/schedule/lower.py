@@ -37,7 +37,7 @@ from convdsl.ir.expr import (
 )
 from convdsl.ir.index import Index, const, sym
 from convdsl.ir.interval import always, ranges_of
-from convdsl.ir.loop import Buffer, If, Kernel, Level, Stmt, Store
+from convdsl.ir.loop import Buffer, If, Kernel, Let, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.lower_gather import lower_gather
 from convdsl.passes.names import Names
@@ -46,6 +46,7 @@ from convdsl.passes.relation import bounds_from
 from convdsl.schedule.check import check_nest, refuse_tail
 from convdsl.schedule.nest import Loop, Nest, conditions_of
 from convdsl.schedule.sums import Sum
+from convdsl.schedule.swizzle import places
 
 Body = tuple[Stmt, ...]
 Levels = list[tuple[Var, Level]]
@@ -96,9 +97,23 @@ class Lowering:
             body = (self.on_threads(nested(outer, self.results(None))),)
         else:
             body = Sum(self, reduction).body()
-        grid: Levels = [(Var(x.name, const(0), x.extent), "grid") for x in self.grid]
         comment = f"{self.nest.piece.origin}: scheduled"
-        return Kernel(name, tuple(self.locals), nested(grid, body), comment)
+        return Kernel(name, tuple(self.locals), self.on_grid(body), comment)
+
+    def on_grid(self, body: Body) -> Body:
+        """`body` in each workgroup; two loops of the grid are one where their order is another."""
+        loops, order = self.grid, self.nest.swizzle
+        if order is not None:
+            rows, columns = (self.nest.loop(n) for n in order.loops)
+            made = Loop(self.names.fresh("group"), rows.extent * columns.extent, False, "grid")
+            found = places(sym(made.name), rows.extent, columns.extent, order.height)
+            for loop, value in zip((columns, rows), reversed(found), strict=True):
+                body = (Let(loop.name, value, body),)
+            at = max(loops.index(rows), loops.index(columns))
+            loops = [*loops[:at], made, *loops[at + 1 :]]
+            loops = [x for x in loops if x not in (rows, columns)]
+        levels: Levels = [(Var(x.name, const(0), x.extent), "grid") for x in loops]
+        return nested(levels, body)
 
     def around(self, threads: bool) -> Levels:
         """The free loops outside the sum, inside the thread loops or around them."""

@@ -1,6 +1,6 @@
 """The state that loop verbs act on: one piece of an equation as a nest of named loops.
 
-    nest  = piece, loop*, digit*, values, tail*, stage*, partial?
+    nest  = piece, loop*, digit*, values, tail*, stage*, partial?, swizzle?
     loop  = name, extent, reduced?, level
     tail  = condition, policy
     stage = operand, at, memory, pad, ahead?
@@ -29,6 +29,7 @@ from convdsl.passes.names import Names
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.relation import linear
 from convdsl.schedule.rejoin import rejoin
+from convdsl.schedule.swizzle import Swizzle
 
 Target = Literal["wgsl", "numpy"]
 Place = Level | Literal["gemm"]
@@ -100,6 +101,7 @@ class Nest:
     tails: tuple[Tail, ...] = ()
     stages: tuple[Stage, ...] = ()
     partial: str | None = None
+    swizzle: Swizzle | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def loop(self, name: str) -> Loop:

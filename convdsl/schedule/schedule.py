@@ -28,6 +28,7 @@ from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.swizzle import Swizzle
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 from convdsl.schedule.words import Words, words_of
@@ -153,6 +154,9 @@ class Schedule:
 
     def map(self, equation: str, places: Mapping[str, Where]) -> Schedule:
         return self.then(Map(equation, tuple(places.items())))
+
+    def swizzle(self, equation: str, rows: str, columns: str, height: int) -> Schedule:
+        return self.then(Swizzle(equation, rows, columns, height))
 
     def stage(self, equation: str, operand: str, at: str, memory: Memory, pad: int = 0) -> Schedule:
         return self.then(Stage(equation, operand, at, memory, pad))

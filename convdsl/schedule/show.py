@@ -29,6 +29,8 @@ def show_nest(nest: Nest, mark: str | None = None) -> str:
             if stage.at == loop.name:
                 line += f", stage {stage.operand} in {stage.memory}"
                 line += " read ahead" if stage.ahead else ""
+        if nest.swizzle is not None and nest.swizzle.rows == loop.name:
+            line += f", swizzled with {nest.swizzle.columns} by {nest.swizzle.height}"
         if nest.partial == loop.name:
             line += ", partial sums"
         lines.append(line + ("        <- this loop" if loop.name == mark else ""))

@@ -108,6 +108,8 @@ class LoopStep(Step):
         ties = [f"`{s.operand}` is staged at it" for s in nest.stages if s.at == loop.name]
         if nest.partial == loop.name:
             ties.append("its iterations are summed up apart")
+        if nest.swizzle is not None and loop.name in nest.swizzle.loops:
+            ties.append("it orders the workgroups")
         if loop.level in ("unroll", "vector"):
             ties.append("it is unrolled" if loop.level == "unroll" else "it is vectorized")
         if ties:

@@ -28,6 +28,7 @@ from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.swizzle import Swizzle
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 from tests.strategies.subjects import Subject, subjects
@@ -152,6 +153,8 @@ class Draw:
             names = free = summed = list(_WILD)
         if self.chance(8):
             return self.tile_filling(equation, nest)
+        if self.chance(6):
+            return self.swizzle(equation, nest, names)
         kind = self.number(0, 24)
         if kind <= 6:
             factor = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
@@ -187,6 +190,11 @@ class Draw:
             tiles = list(_WILD)
         return Pipeline(equation, self.some(tiles))
 
+    def swizzle(self, equation: str, nest: Nest, names: Sequence[str]) -> Step:
+        grid = [x.name for x in nest.loops if x.level == "grid"]
+        one, two = self.some(grid, 2)[:2] if len(grid) > 1 else (names[0], names[-1])
+        return Swizzle(equation, one, two, self.pick((1, 2, 2, 3, 4, 8, 0, 65537)))
+
     def memory(self) -> str:
         return self.pick(("workgroup", "workgroup", "register"))
 
@@ -217,6 +225,8 @@ class Draw:
             deep = [*summed[:-1], step, inside]
         yield Order(equation, (*grid, *threads, *(deep if summed else ()), *mine))
         yield Map(equation, (*((g, "grid") for g in grid), *((t, "thread") for t in threads)))
+        if len(grid) > 1 and self.chance(40):
+            yield Swizzle(equation, grid[-2], grid[-1], self.pick((2, 2, 3)))
         known = list(operands(nest.reduction)) if nest.reduction is not None else []
         for operand in known:
             if self.chance(75):

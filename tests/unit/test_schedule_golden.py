@@ -28,6 +28,7 @@ from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.swizzle import Swizzle
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 from convdsl.sema.instantiate import instantiate
@@ -90,6 +91,14 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
         MATMUL, {"M": 5, "K": 3, "N": 4}, "map y: m -> thread", "order y: k, n", ""
     ),
     "map": (MATMUL, {"M": 5, "K": 3, "N": 4}, "", THREADS, ""),
+    "swizzle": (
+        MATMUL, {"M": 20, "K": 10, "N": 24},
+        """split y: m by 4 -> mo, mi
+           split y: n by 8 -> no, ni
+           order y: mo, no, mi, ni
+           map y: mo -> grid, no -> grid, mi -> thread, ni -> thread""",
+        "swizzle y: mo, no by 2", "",
+    ),
     "stage": (
         MATMUL, {"M": 6, "K": 10, "N": 8}, DEEP,
         """stage y: a at ko in workgroup
@@ -182,6 +191,7 @@ def test_methods_make_the_same_steps() -> None:
         .fuse("y", ("n", "t"), "nt")
         .order("y", "nt", "mo", "mi")
         .map("y", {"nt": "grid", "mo": "thread"})
+        .swizzle("y", "nt", "mo", 8)
         .stage("y", "x", "co", "workgroup", pad=1)
         .stage("y", "x", "ci", "register")
         .pipeline("y", "x")
@@ -194,7 +204,8 @@ def test_methods_make_the_same_steps() -> None:
         Pack("y", "w", (1, 0), "w_packed"), Split("y", "c", 16, "co", "ci", "pad"),
         Split("y", "m", 4, "mo", "mi"),
         Fuse("y", ("n", "t"), "nt"), Order("y", ("nt", "mo", "mi")),
-        Map("y", (("nt", "grid"), ("mo", "thread"))), Stage("y", "x", "co", "workgroup", 1),
+        Map("y", (("nt", "grid"), ("mo", "thread"))), Swizzle("y", "nt", "mo", 8),
+        Stage("y", "x", "co", "workgroup", 1),
         Stage("y", "x", "ci", "register"), Pipeline("y", ("x",)),
         Unroll("y", ("ci", "mi")), Vectorize("y", "mi"), Partial("y", "co"),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.swizzle import Swizzle
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 
@@ -23,7 +24,7 @@ VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
         Gather, Solve, Phases, Columns, Pack,
-        Split, Fuse, Order, Map, Stage, Pipeline, Unroll, Vectorize, Partial, Compute,
+        Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Unroll, Vectorize, Partial, Compute,
     )
 }  # fmt: skip
 """From the verb to its record, in the order in which the reference lists them."""

@@ -76,5 +76,10 @@ class Map(LoopStep):
                     nest, "E0614", f"`{name}` has {loop.extent} iterations; threads need a number",
                     name, (), "split it by a number first and map the inner loop",
                 )  # fmt: skip
+            if where != "grid" and nest.swizzle is not None and name in nest.swizzle.loops:
+                self.refuse(
+                    nest, "E0628", f"`{name}` has its place already: it orders the workgroups", name,
+                    (), "put `swizzle` after this step",
+                )  # fmt: skip
             nest = nest.with_level(name, where)
         return nest
