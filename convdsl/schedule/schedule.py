@@ -13,8 +13,8 @@ from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.nest import Memory, Target
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State, start
-from convdsl.schedule.step import Step, suggestion
-from convdsl.schedule.verbs import VERBS
+from convdsl.schedule.step import Compound, Step, suggestion
+from convdsl.schedule.verbs import COMPOUNDS, VERBS
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
@@ -29,6 +29,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.tile import Tile
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 from convdsl.schedule.words import Words, words_of
@@ -39,7 +40,6 @@ TARGETS: tuple[Target, ...] = get_args(Target)
 
 # What other languages call it.
 ELSEWHERE = {
-    "tile": "`split` for each loop, and then `order`",
     "divide_loop": "`split`",
     "mult_loops": "`fuse`",
     "reorder": "`order`",
@@ -146,6 +146,17 @@ class Schedule:
     ) -> Schedule:
         return self.then(Split(equation, loop, factor, outer, inner, tail))
 
+    def tile(
+        self,
+        equation: str,
+        factors: Mapping[str, int],
+        outer: Iterable[str],
+        inner: Iterable[str],
+        tail: Literal["guard", "cut", "pad", "perfect"] = "guard",
+    ) -> Schedule:
+        tile = Tile(equation, tuple(factors.items()), tuple(outer), tuple(inner), tail)
+        return self.then(*tile.steps())
+
     def fuse(self, equation: str, loops: Iterable[str], name: str) -> Schedule:
         return self.then(Fuse(equation, tuple(loops), name))
 
@@ -195,28 +206,33 @@ def target_of(name: ast.Ref) -> Target:
         name.span,
         help=f"schedules are for: {', '.join(TARGETS)}",
     )
+    found = [(step, line.span) for line in tree.steps for step in _steps(line.words, line.span)]
+    steps, spans = tuple(s for s, _ in found), tuple(span for _, span in found)
+    return Schedule(tree.op.name, tree.target.name, steps, spans)
 
 
-def _step(line: tuple[str, ...], span: Span | None) -> Step:
+def _steps(line: tuple[str, ...], span: Span | None) -> tuple[Step, ...]:
+    """The step of a line; several for a compound form."""
     verb, *rest = line
-    kind = VERBS.get(verb)
+    known: dict[str, type[Step] | type[Compound]] = {**VERBS, **COMPOUNDS}
+    kind = known.get(verb)
     if kind is None:
         elsewhere = ELSEWHERE.get(verb)
         raise CdslError(
             "E0600", f"there is no verb `{verb}`", span,
-            notes=(f"the verbs are: {shown_names(list(VERBS))}",),
-            help=f"use {elsewhere}" if elsewhere is not None else suggestion(verb, VERBS),
+            notes=(f"the verbs are: {shown_names(list(known))}",),
+            help=f"use {elsewhere}" if elsewhere is not None else suggestion(verb, known),
         )  # fmt: skip
     words = Words(rest, kind.form, span)
     step = kind.parse(words)
     words.end()
-    return step
+    return step.steps() if isinstance(step, Compound) else (step,)
 
 
 def _check_written(step: Step) -> None:
     """A step made in Python must be one that its text gives back."""
     words = words_of(str(step))
-    if words is None or _step(words, None) != step:
+    if words is None or _steps(words, None) != (step,):
         raise CdslError(
             "E0601", f"`{step}` is not a step that can be written", help=f"write it as: {step.form}"
         )

@@ -54,6 +54,22 @@ class Step(ABC):
             )
 
 
+class Compound(ABC):
+    """A verb that is short for several steps, which take its place when a schedule is read."""
+
+    verb: ClassVar[str]
+    form: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, words: Words) -> Self:
+        """As that of a step."""
+
+    @abstractmethod
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that it stands for."""
+
+
 class LoopStep(Step):
     """A step on the loops of one piece, `equation`."""
 

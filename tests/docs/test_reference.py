@@ -15,9 +15,8 @@ from convdsl.codes import CODES
 from convdsl.diagnostics import CdslError
 from convdsl.ir.functions import FUNCTIONS
 from convdsl.kernel import Kernel
-from convdsl.schedule.verbs import VERBS
 from tests.docs.pages import DOCS
-from tests.docs.verbs import verbs_text
+from tests.docs.verbs import KINDS, verbs_text
 
 REFERENCE = DOCS / "reference"
 FAMILIES = {
@@ -96,10 +95,10 @@ def test_verbs(golden: Callable[[Path, str], None]) -> None:
     golden(path, head + mark + verbs_text() + end + tail)
 
 
-@pytest.mark.parametrize("verb", [*VERBS])
+@pytest.mark.parametrize("verb", [*KINDS])
 def test_forms(verb: str) -> None:
     """Every verb has a form, a before -> after pair and a line in the overview."""
-    kind = VERBS[verb]
+    kind = KINDS[verb]
     assert kind.form.startswith(f"{verb} ")
     assert "before:" in (kind.__doc__ or "")
     assert f"| [`{verb}`](#{verb}) |" in page("schedules.md")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from convdsl.diagnostics import CdslError
 from convdsl.ir.text import print_piece, print_program
 from convdsl.ir.verify import verify
 from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
@@ -14,8 +15,8 @@ from convdsl.passes.normalise import normalise
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
 from convdsl.schedule.state import State, start
-from convdsl.schedule.step import LoopStep, Step
-from convdsl.schedule.verbs import VERBS
+from convdsl.schedule.step import Compound, LoopStep, Step
+from convdsl.schedule.verbs import COMPOUNDS, VERBS
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
@@ -85,6 +86,10 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     ),
     "split_of_a_copy": (
         COPY, {"A": 10, "B": 7}, "", "split y: a by 4 -> ao, ai tail cut", "map y: b -> thread"
+    ),
+    "tile": (
+        MATMUL, {"M": 10, "K": 10, "N": 8}, "",
+        "tile y: m by 4, n by 2 -> mo, no, mi, ni tail cut", "map y: mo -> grid, no -> thread",
     ),
     "fuse": (MATMUL, {"M": 5, "K": 3, "N": 7}, "", "fuse y: m, n -> mn", "map y: mn -> thread"),
     "order": (
@@ -165,13 +170,14 @@ def test_before_and_after(name: str, golden: Callable[[Path, str], None]) -> Non
 def test_every_verb_has_a_pair() -> None:
     shown = {step.verb for _, _, _, steps, _ in CASES.values() for step in _steps(steps, "x")}
     assert set(VERBS) == shown
+    assert set(COMPOUNDS) <= set(CASES)
     assert {p.stem for p in GOLDEN.glob("*.txt")} >= set(CASES)
 
 
-@pytest.mark.parametrize("verb", VERBS.values(), ids=list(VERBS))
-def test_a_record_tells_what_it_does(verb: type[Step]) -> None:
+@pytest.mark.parametrize("verb", [*VERBS.values(), *COMPOUNDS.values()])
+def test_a_record_tells_what_it_does(verb: type[Step] | type[Compound]) -> None:
     """Immutable, with before -> after in its docstring, and with the form that it is written in."""
-    assert verb.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert verb.__dataclass_params__.frozen  # type: ignore[union-attr]
     text = verb.__doc__ or ""
     assert "before:" in text
     assert "after:" in text
@@ -210,4 +216,23 @@ def test_methods_make_the_same_steps() -> None:
         Unroll("y", ("ci", "mi")), Vectorize("y", "mi"), Partial("y", "co"),
     )  # fmt: skip
     assert Schedule.parse(str(made)) == made
-    assert set(VERBS) <= set(dir(Schedule))
+    assert {*VERBS, *COMPOUNDS} <= set(dir(Schedule))
+
+
+def test_a_compound_form_is_its_steps() -> None:
+    factors, outer, inner = {"m": 4, "n": 8}, ("mo", "no"), ("mi", "ni")
+    made = Schedule("op").tile("y", factors, outer, inner, tail="pad")
+    written = Schedule.parse(
+        "schedule op for wgsl { tile y: m by 4, n by 8 -> mo, no, mi, ni tail pad\n }"
+    )
+    assert made == written
+    assert made.steps == (
+        Split("y", "m", 4, "mo", "mi", "pad"), Split("y", "n", 8, "no", "ni", "pad"),
+        Order("y", ("mo", "no", "mi", "ni")),
+    )  # fmt: skip
+    assert Schedule.parse(str(made)) == made
+    assert Schedule("op").tile("y", {"m": 4}, ["mo"], ["mi"]).steps == (
+        Split("y", "m", 4, "mo", "mi"),
+    )
+    with pytest.raises(CdslError, match="E0601"):
+        Schedule("op").tile("y", factors, outer, ("mi",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convdsl.schedule.step import Step
+from convdsl.schedule.step import Compound, Step
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
@@ -17,6 +17,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.tile import Tile
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 
@@ -28,3 +29,6 @@ VERBS: dict[str, type[Step]] = {
     )
 }  # fmt: skip
 """From the verb to its record, in the order in which the reference lists them."""
+
+COMPOUNDS: dict[str, type[Compound]] = {Tile.verb: Tile}
+"""Verbs that are short for several steps."""
