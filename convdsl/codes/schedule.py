@@ -348,8 +348,8 @@ TABLE: dict[str, Code] = {
     "E0644": code(
         "an operand without a tile",
         """
-        `pipeline` is about how a tile in workgroup memory is filled, so the operand is staged there
-        first, and read ahead once:
+        `pipeline` and `interior` are about how a tile in workgroup memory is filled, so the operand is
+        staged there first; each is said once of it:
 
             stage y: x at c_tile in workgroup
             pipeline y: x

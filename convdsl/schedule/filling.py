@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from convdsl.ir.expr import Access, Const, Expr, Guard, Pred, Var, ge, loads, map_index
 from convdsl.ir.index import Index, ceildiv, const, floordiv, modulo, product, sym
-from convdsl.ir.loop import For, If, Level, Stmt, Store
-from convdsl.passes.names import Names
+from convdsl.ir.loop import For, If, Let, Level, Stmt, Store
 from convdsl.schedule.copies import VECTOR, Copy
 from convdsl.schedule.nest import Loop
 from convdsl.schedule.rejoin import rejoin
+from convdsl.schedule.whole import whole_tile
+
+if TYPE_CHECKING:
+    from convdsl.schedule.lower import Lowering
 
 WRITTEN_OUT = 16  # steps up to which they are unrolled
 Body = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Where `test`, called `name`, is zero or more, all conditions hold and the operand is `value`."""
+
+    name: str
+    test: Index
+    value: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +44,24 @@ class Filling:
     value: Expr
     conditions: tuple[Pred, ...]
     there: Pred | None
+    whole: Whole | None = None
 
-    def fill(self) -> Body:
-        return self.each(Store(self.target, self.guarded()))
+    def read(self, target: Access, values: Mapping[str, Index]) -> Body:
+        """Read the elements into `target`, at these values of loops around."""
 
-    def guarded(self) -> Expr:
-        if not self.conditions:
-            return self.value
-        return Guard(self.conditions, self.value, Const(0, self.value.dtype))
+        def put(index: Index) -> Index:
+            return index.substitute(values)
+
+        plain = map_index(self.value, put)
+        tests = tuple(Pred(p.kind, put(p.index)) for p in self.conditions)
+        guarded = Guard(tests, plain, Const(0, plain.dtype)) if tests else plain
+        each = self.each(Store(target, guarded))
+        if self.whole is None:
+            return each
+        name, value = self.whole.name, map_index(self.whole.value, put)
+        inside = If((ge(sym(name)),), self.each(Store(target, value)))
+        outside = If((ge(-1 - sym(name)),), each)
+        return (Let(name, put(self.whole.test), (inside, outside)),)
 
     def each(self, store: Store) -> Body:
         """The store for each element of the thread."""
@@ -50,14 +73,9 @@ class Filling:
         return (For(self.step, "unroll" if short else "serial", body),)
 
 
-def filling_of(
-    copy: Copy,
-    threads: Sequence[Loop],
-    names: Names,
-    put: Callable[[Expr], Expr],
-    pending: Sequence[Pred],
-) -> Filling:
-    """How a tile is filled; of its conditions those that are still `pending` are tested."""
+def filling_of(copy: Copy, kernel: Lowering) -> Filling:
+    """How a tile is filled; of its conditions those that are still pending are tested."""
+    threads, names = kernel.threads, kernel.names
     height, width = _extents(copy.rows, copy.columns)
     lanes = _lanes(width)
     quads = width // lanes
@@ -67,7 +85,8 @@ def filling_of(
     for loop in threads:
         mine = mine * loop.extent + sym(loop.name)
     place = sym(u) * count + mine
-    if _along_rows(copy, put):
+    value = kernel.put(copy.factor)
+    if _along_rows(copy, value):
         row, quad = modulo(place, const(height)), floordiv(place, const(height))
     else:
         row, quad = floordiv(place, const(quads)), modulo(place, const(quads))
@@ -76,13 +95,21 @@ def filling_of(
     def at(index: Index) -> Index:
         return rejoin(index.substitute(digits))
 
+    conditions = tuple(p for p in copy.conditions if p in kernel.pending)
+    whole = None
+    if copy.stage.interior and conditions:
+        found = whole_tile(copy, value, conditions, kernel.known)
+        if found is not None:
+            name = names.fresh(f"{copy.stage.name}_inside")
+            whole = Whole(name, found[0], map_index(found[1], at))
     return Filling(
         Var(u, const(0), ceildiv(const(height * quads), count)),
         Var(v, const(0), const(lanes)),
         Access(copy.buffer.name, (row, quad * lanes + sym(v)), copy.buffer.dims),
-        map_index(put(copy.factor), at),
-        tuple(Pred(p.kind, at(p.index)) for p in copy.conditions if p in pending),
+        map_index(value, at),
+        tuple(Pred(p.kind, at(p.index)) for p in conditions),
         ge(const(height * quads - 1) - place) if (height * quads) % count else None,
+        whole,
     )
 
 
@@ -103,9 +130,9 @@ def _lanes(width: int) -> int:
     return VECTOR if width % VECTOR == 0 else 1
 
 
-def _along_rows(copy: Copy, put: Callable[[Expr], Expr]) -> bool:
+def _along_rows(copy: Copy, value: Expr) -> bool:
     """Whether neighbours in memory differ in a summed loop rather than in a free one."""
-    for load in loads(put(copy.factor)):
+    for load in loads(value):
         last = load.access.index[-1].free if load.access.index else frozenset()
         if any(x.name in last for x in copy.rows) and not any(x.name in last for x in copy.columns):
             return True

@@ -3,7 +3,7 @@
     nest  = piece, loop*, digit*, values, tail*, stage*, partial?, swizzle?
     loop  = name, extent, reduced?, level
     tail  = condition, policy
-    stage = operand, at, memory, pad, ahead?
+    stage = operand, at, memory, pad, ahead?, interior?
 
 A fresh nest has one loop for each variable of the piece, free ones outside, reduced ones inside: serial
 ones for WGSL, axes of one NumPy expression for NumPy.
@@ -72,7 +72,8 @@ class Tail:
 class Stage:
     """A copy of an operand in faster memory, refilled in every iteration of the loop `at`.
 
-    `ahead`: what fills it is read an iteration earlier.
+    `ahead`: what fills it is read an iteration earlier. `interior`: conditions are tested for a whole
+    tile at once where they hold.
     """
 
     operand: str
@@ -80,6 +81,7 @@ class Stage:
     memory: Memory
     pad: int = 0
     ahead: bool = False
+    interior: bool = False
 
     @property
     def name(self) -> str:

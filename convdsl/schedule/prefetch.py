@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from convdsl.ir.expr import Access, Expr, Load, Pred, Var, eq, ge, map_index
+from convdsl.ir.expr import Access, Load, Pred, Var, eq, ge
 from convdsl.ir.index import Index, const, maximum, sym
 from convdsl.ir.interval import Interval, always, interval
 from convdsl.ir.loop import Buffer, If, Stmt, Store
@@ -40,10 +40,7 @@ class Ahead:
 
     def read(self, values: Values) -> Body:
         """Read the tile that belongs to these values of the loops."""
-        return self.filling.each(Store(self._place(), self.value(values)))
-
-    def value(self, values: Values) -> Expr:
-        return map_index(self.filling.guarded(), lambda i: i.substitute(values))
+        return self.filling.read(self._place(), values)
 
     def _place(self) -> Access:
         step, lane = self.filling.step, self.filling.lane
@@ -99,7 +96,7 @@ class Prefetch:
                 return False
             ends[var.name] = const(least - 1)
         at_end = ends | {name: value.substitute(ends) for name, value in values.items()}
-        return all(tile.value(at_end) == tile.value(on) for tile in self.tiles)
+        return all(tile.read(at_end) == tile.read(on) for tile in self.tiles)
 
     def _start(self, at: int, values: Values) -> dict[str, Index]:
         """`values`, and the loops from `at` on in their first iteration."""

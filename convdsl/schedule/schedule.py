@@ -19,6 +19,7 @@ from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.interior import Interior
 from convdsl.schedule.verbs.map import Map, Where
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
@@ -53,6 +54,10 @@ ELSEWHERE = {
     "compute_at": "`compute` for a tensor, `stage` for an operand",
     "double_buffer": "`pipeline`",
     "prefetch": "`pipeline`",
+    "partition": "`interior`",
+    "loop_partition": "`interior`",
+    "specialize": "`interior`",
+    "compute_at": "`stage`",
     "rfactor": "`partial`",
     "vectorise": "`vectorize`",
 }
@@ -174,6 +179,9 @@ class Schedule:
 
     def pipeline(self, equation: str, *operands: str) -> Schedule:
         return self.then(Pipeline(equation, operands))
+
+    def interior(self, equation: str, *operands: str) -> Schedule:
+        return self.then(Interior(equation, operands))
 
     def unroll(self, equation: str, *loops: str) -> Schedule:
         return self.then(Unroll(equation, loops))

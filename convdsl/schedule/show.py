@@ -29,6 +29,7 @@ def show_nest(nest: Nest, mark: str | None = None) -> str:
             if stage.at == loop.name:
                 line += f", stage {stage.operand} in {stage.memory}"
                 line += " read ahead" if stage.ahead else ""
+                line += " tested as a whole" if stage.interior else ""
         if nest.swizzle is not None and nest.swizzle.rows == loop.name:
             line += f", swizzled with {nest.swizzle.columns} by {nest.swizzle.height}"
         if nest.partial == loop.name:

@@ -98,9 +98,9 @@ class Sum:
     def _fill(self, copy: Copy, ahead: list[Ahead]) -> Body:
         """Fill a tile; from registers where it is one of those that are read ahead."""
         kernel = self.kernel
-        filling = filling_of(copy, kernel.threads, kernel.names, kernel.put, kernel.pending)
+        filling = filling_of(copy, kernel)
         if not copy.stage.ahead:
-            return filling.fill()
+            return filling.read(filling.target, {})
         elements = filling.step.extent * filling.lane.extent
         registers = kernel.own(f"{copy.stage.name}_next", copy.buffer.dtype, (elements,))
         ahead.append(Ahead(filling, registers, kernel.lanes))

@@ -19,6 +19,7 @@ from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.interior import Interior
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
@@ -188,7 +189,8 @@ class Draw:
         tiles = [s.operand for s in nest.stages if s.memory == "workgroup"] or ["x"]
         if self.chance(5):
             tiles = list(_WILD)
-        return Pipeline(equation, self.some(tiles))
+        kind: type[Pipeline | Interior] = Pipeline if self.chance(50) else Interior
+        return kind(equation, self.some(tiles))
 
     def swizzle(self, equation: str, nest: Nest, names: Sequence[str]) -> Step:
         grid = [x.name for x in nest.loops if x.level == "grid"]
@@ -233,6 +235,8 @@ class Draw:
                 yield Stage(equation, operand, self.pick(deep), "workgroup", self.number(0, 1))
                 if self.chance(50):
                     yield Pipeline(equation, (operand,))
+                if self.chance(40):
+                    yield Interior(equation, (operand,))
             if self.chance(50):
                 yield Stage(equation, operand, self.pick(deep), "register")
         if summed and self.chance(60):

@@ -20,6 +20,7 @@ from convdsl.schedule.verbs import COMPOUNDS, VERBS
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.interior import Interior
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
@@ -126,6 +127,16 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
            stage y: x at co in workgroup""",
         "pipeline y: x", "",
     ),
+    "interior": (
+        DOWN, {"C": 10, "L": 97, "K": 4},
+        """solve y for l
+           split y: o by 8 -> oo, oi tail pad
+           split y: c by 4 -> co, ci tail pad
+           order y: oo, oi, k, co, ci
+           map y: oo -> grid, oi -> thread
+           stage y: x at co in workgroup""",
+        "interior y: x", "",
+    ),
     "unroll": (MATMUL, {"M": 6, "K": 12, "N": 8}, DEEP, "unroll y: ki", ""),
     "vectorize": (
         MATMUL, {"M": 6, "K": 10, "N": 8},
@@ -201,6 +212,7 @@ def test_methods_make_the_same_steps() -> None:
         .stage("y", "x", "co", "workgroup", pad=1)
         .stage("y", "x", "ci", "register")
         .pipeline("y", "x")
+        .interior("y", "x")
         .unroll("y", "ci", "mi")
         .vectorize("y", "mi")
         .partial("y", "co")
@@ -212,7 +224,7 @@ def test_methods_make_the_same_steps() -> None:
         Fuse("y", ("n", "t"), "nt"), Order("y", ("nt", "mo", "mi")),
         Map("y", (("nt", "grid"), ("mo", "thread"))), Swizzle("y", "nt", "mo", 8),
         Stage("y", "x", "co", "workgroup", 1),
-        Stage("y", "x", "ci", "register"), Pipeline("y", ("x",)),
+        Stage("y", "x", "ci", "register"), Pipeline("y", ("x",)), Interior("y", ("x",)),
         Unroll("y", ("ci", "mi")), Vectorize("y", "mi"), Partial("y", "co"),
     )  # fmt: skip
     assert Schedule.parse(str(made)) == made

@@ -7,6 +7,7 @@ from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.interior import Interior
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
@@ -25,7 +26,8 @@ VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
         Gather, Solve, Phases, Columns, Pack,
-        Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Unroll, Vectorize, Partial, Compute,
+        Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll, Vectorize,
+        Partial, Compute,
     )
 }  # fmt: skip
 """From the verb to its record, in the order in which the reference lists them."""
