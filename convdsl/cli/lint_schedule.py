@@ -12,13 +12,15 @@ from convdsl.schedule.nest import Loop, Nest
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.split import Split
+from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.vectorize import LANES
 
 FEWEST = 32  # invocations that all GPUs run together at least
 
 
 def schedule_warnings(schedule: Schedule, seen: Sequence[Shot]) -> list[Warning]:
     """All warnings for a schedule that was applied; `seen` begins with its steps."""
-    found = [*_tiles(schedule, seen), *_nests(schedule, seen[-1])]
+    found = [*_tiles(schedule, seen), *_pads(schedule, seen[-1]), *_nests(schedule, seen[-1])]
     return sorted(found, key=lambda w: w.span.start)
 
 
@@ -33,6 +35,21 @@ def _tiles(schedule: Schedule, seen: Sequence[Shot]) -> Iterator[Warning]:
                 f"iteration{'' if extent == 1 else 's'}",
                 span,
                 f"split by at most {extent}, or leave the loop whole",
+            )
+
+
+def _pads(schedule: Schedule, last: Shot) -> Iterator[Warning]:
+    """Rows that a pad keeps from being read as vectors."""
+    for step, span in zip(schedule.steps, schedule.spans, strict=False):
+        if not isinstance(step, Stage) or span is None or step.pad % LANES == 0:
+            continue
+        loops = last.state.nest(step.equation).loops
+        if any(x.level == "vector" for x in loops):
+            yield Warning(
+                f"the rows of the tile of `{step.operand}` are widened by {step.pad}, so that they are "
+                "read an element at a time",
+                span,
+                f"pad by a multiple of {LANES}, which keeps vectors whole",
             )
 
 

@@ -24,6 +24,17 @@ def check(cli: Cli, tmp_path: Path) -> Cli:
     return call  # type: ignore[return-value]
 
 
+VECTORS = [
+    "split y: n by 64 -> n_tile, n_in",
+    "split y: n_in by 4 -> n_lane, n_vec",
+    "split y: m by 2 -> m_tile, m_in",
+    "split y: k by 16 -> k_tile, k_in",
+    "order y: m_tile, n_tile, m_in, n_lane, k_tile, k_in, n_vec",
+    "map y: m_tile -> grid, n_tile -> grid, m_in -> thread, n_lane -> thread",
+    "vectorize y: n_vec",
+]
+
+
 def block(*steps: str) -> str:
     return "schedule product for wgsl {\n" + "".join(f"    {s}\n" for s in steps) + "}\n"
 
@@ -109,9 +120,14 @@ def test_refused_with_numbers(check: Cli, steps: list[str], code: str) -> None:
             ["split y: n by 50 -> n_tile, n_in", "map y: n_tile -> grid, m -> thread"],
             ["they lie along `n_in`, a loop of one thread"],
         ),
+        (
+            [*VECTORS, "stage y: b at k_tile in workgroup pad 1"],
+            ["the rows of the tile of `b` are widened by 1, so that they are read an element"],
+        ),
+        ([*VECTORS, "stage y: b at k_tile in workgroup pad 4"], []),
         (THREADS.splitlines()[1:-1], []),
     ],
-    ids=["tile", "threads", "grid", "serial", "none"],
+    ids=["tile", "threads", "grid", "serial", "pad", "pad of vectors", "none"],
 )  # fmt: skip
 def test_warnings(check: Cli, steps: list[str], said: list[str]) -> None:
     text = block(*(s.strip() for s in steps))

@@ -25,7 +25,8 @@ class Stage(LoopStep):
 
     In `workgroup` memory all threads fill and share a tile; in `register`s each has a row of its own.
     Where a tail or the domain leaves out a term the copy is zero, so a product needs no test. `pad`
-    widens rows of a tile by that many elements, against bank conflicts.
+    widens rows of a tile by that many elements, against bank conflicts; by a multiple of four they
+    are still read as vectors.
     """
 
     verb: ClassVar[str] = "stage"
