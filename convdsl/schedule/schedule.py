@@ -57,7 +57,6 @@ ELSEWHERE = {
     "partition": "`interior`",
     "loop_partition": "`interior`",
     "specialize": "`interior`",
-    "compute_at": "`stage`",
     "rfactor": "`partial`",
     "vectorise": "`vectorize`",
 }
@@ -198,8 +197,8 @@ class Schedule:
 
 def from_syntax(tree: ast.Schedule) -> Schedule:
     """A schedule from its syntax; CdslError E0600 for an unknown verb, E0601 for a wrong form."""
-    steps = tuple(_step(line.words, line.span) for line in tree.steps)
-    spans = tuple(line.span for line in tree.steps)
+    found = [(step, line.span) for line in tree.steps for step in _steps(line.words, line.span)]
+    steps, spans = tuple(s for s, _ in found), tuple(span for _, span in found)
     return Schedule(tree.op.name, target_of(tree.target), steps, spans)
 
 
@@ -214,9 +213,6 @@ def target_of(name: ast.Ref) -> Target:
         name.span,
         help=f"schedules are for: {', '.join(TARGETS)}",
     )
-    found = [(step, line.span) for line in tree.steps for step in _steps(line.words, line.span)]
-    steps, spans = tuple(s for s, _ in found), tuple(span for _, span in found)
-    return Schedule(tree.op.name, tree.target.name, steps, spans)
 
 
 def _steps(line: tuple[str, ...], span: Span | None) -> tuple[Step, ...]:

@@ -25,6 +25,7 @@ class Interior(LoopStep):
 
     verb: ClassVar[str] = "interior"
     form: ClassVar[str] = "interior EQUATION: OPERAND, ..."
+    targets: ClassVar[tuple[str, ...]] = ("wgsl",)
     equation: str
     operands: tuple[str, ...]
 

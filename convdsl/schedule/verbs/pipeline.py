@@ -26,6 +26,7 @@ class Pipeline(LoopStep):
 
     verb: ClassVar[str] = "pipeline"
     form: ClassVar[str] = "pipeline EQUATION: OPERAND, ..."
+    targets: ClassVar[tuple[str, ...]] = ("wgsl",)
     equation: str
     operands: tuple[str, ...]
 

@@ -29,6 +29,7 @@ class Swizzle(LoopStep):
 
     verb: ClassVar[str] = "swizzle"
     form: ClassVar[str] = "swizzle EQUATION: ROWS, COLUMNS by NUMBER"
+    targets: ClassVar[tuple[str, ...]] = ("wgsl",)
     equation: str
     rows: str
     columns: str
