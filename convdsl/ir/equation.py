@@ -13,10 +13,10 @@ compared with the definition.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from convdsl.ir.expr import Access, DType, Expr, Pred, Var, map_access, map_index
+from convdsl.ir.expr import Access, DType, Expr, Pred, Unit, Var, map_access, map_index
 from convdsl.ir.index import Index, product
 
 Role = Literal["input", "let", "output"]
@@ -49,13 +49,17 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`access = value` for all points of `vars` where every guard holds. `origin` names the rewrite."""
+    """`access = value` for all points of `vars` where every guard holds. `origin` names the rewrite.
+
+    `units` are variables that were dropped because they have one value.
+    """
 
     vars: tuple[Var, ...]
     guards: tuple[Pred, ...]
     access: Access
     value: Expr
     origin: str = "definition"
+    units: tuple[Unit, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ the size of the tensor, so a composite axis `(g, c)` is two dims and an index ov
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from convdsl.ir.index import Index, total
@@ -80,6 +80,14 @@ class Var:
     @property
     def extent(self) -> Index:
         return self.high - self.low
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A variable of extent one that was dropped, and the one that it came after; only a name."""
+
+    name: str
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +188,7 @@ class Reduce:
     """A reduction of `body` over the points of `vars` at which all constraints hold.
 
     Over no points: 0 for sum, 1 for prod, `otherwise` for max and min (None: proved non-empty, or
-    checked when sizes are known).
+    checked when sizes are known). `units` are variables that were dropped because they have one value.
     """
 
     op: Reducer
@@ -188,6 +196,7 @@ class Reduce:
     constraints: tuple[Pred, ...]
     body: Expr
     otherwise: Expr | None = None
+    units: tuple[Unit, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def dtype(self) -> ValueType:

@@ -84,7 +84,7 @@ def column_equations(name: str, piece: Piece, columns: Columns) -> tuple[Tensor,
     inner: Expr = reduction.body
     if columns.depth:
         inner = replace(reduction, vars=columns.depth, constraints=())
-    equation = Equation(tensor.name, (Piece(own, (), access, inner, origin="columns"),))
+    equation = Equation(tensor.name, (Piece(own, (), access, inner, "columns", piece.units),))
     tied = tuple(v for v in reduction.vars if v not in columns.depth)
     outer = replace(reduction, vars=tied, body=Load(access, reduction.dtype))
     value = replace_reduction(piece.value, lambda _: outer)

@@ -20,6 +20,7 @@ from convdsl.ir.expr import (
     Load,
     Pred,
     Reduce,
+    Unit,
     Var,
     free_names,
     map_children,
@@ -157,12 +158,17 @@ def materialise(system: System) -> System:
         for piece in equation.pieces:
             extra: list[tuple[Tensor, Equation]] = []
             value = _extract(piece.value, piece.vars, names, extra, keep_one=True)
+            extra = [(t, _with_units(q, piece.units)) for t, q in extra]
             pieces.append(replace(piece, value=value))
             for tensor, made in extra:
                 tensors.append(tensor)
                 equations.append(made)
         equations.append(replace(equation, pieces=tuple(pieces)))
     return replace(system, tensors=tuple(tensors), equations=tuple(equations))
+
+
+def _with_units(equation: Equation, units: tuple[Unit, ...]) -> Equation:
+    return replace(equation, pieces=tuple(replace(p, units=units) for p in equation.pieces))
 
 
 def _extract(

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from convdsl.ir.equation import Piece, System
-from convdsl.ir.expr import Access, Binary, Const, Expr, Load, Pred, Reduce, map_children, map_index
+from convdsl.ir.expr import (
+    Access,
+    Binary,
+    Const,
+    Expr,
+    Load,
+    Pred,
+    Reduce,
+    Unit,
+    Var,
+    map_children,
+    map_index,
+)
 from convdsl.ir.index import Index
 
 
@@ -25,6 +38,7 @@ def simplify_piece(piece: Piece) -> Piece:
 
     return replace(
         piece,
+        units=_dropped(piece.vars, units),
         vars=tuple(v for v in piece.vars if v.name not in units),
         guards=tuple(Pred(p.kind, put(p.index)) for p in piece.guards),
         access=_narrow(piece.access, units),
@@ -40,7 +54,8 @@ def simplify_value(value: Expr) -> Expr:
         units = {v.name: v.low for v in value.vars if v.extent == 1 and v.name not in tied}
         if units:
             kept = tuple(v for v in value.vars if v.name not in units)
-            mapped = map_index(replace(value, vars=kept), lambda i: i.substitute(units))
+            known = replace(value, vars=kept, units=_dropped(value.vars, units))
+            mapped = map_index(known, lambda i: i.substitute(units))
             assert isinstance(mapped, Reduce)
             value = mapped
     if isinstance(value, Load):
@@ -56,6 +71,15 @@ def simplify_value(value: Expr) -> Expr:
         ):
             return other
     return value
+
+
+def _dropped(variables: Sequence[Var], units: Mapping[str, Index]) -> tuple[Unit, ...]:
+    """The names that go: a schedule may use them all the same."""
+    out: list[Unit] = []
+    for n, var in enumerate(variables):
+        if var.name in units:
+            out.append(Unit(var.name, variables[n - 1].name if n else None))
+    return tuple(out)
 
 
 def _narrow(access: Access, units: dict[str, Index]) -> Access:

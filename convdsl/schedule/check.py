@@ -23,6 +23,7 @@ def check_nest(equation: str, nest: Nest) -> None:
     """CdslError E0630 to E0642 for a nest that no GPU can run as it is mapped."""
     if nest.empty:
         return
+    nest = nest.settled
     threads = [x for x in nest.loops if x.level == "thread"]
     rest = [x for x in nest.loops if x.level not in ("grid", "thread")]
     first = next((n for n, x in enumerate(rest) if x.reduced), len(rest))

@@ -60,7 +60,7 @@ def lower_nest(name: str, equation: str, nest: Nest, taken: frozenset[str] = fro
     check_nest(equation, nest)
     if nest.empty:
         return lower_gather(name, nest.piece, taken=taken)
-    return Lowering(equation, nest, taken).kernel(name)
+    return Lowering(equation, nest.settled, taken).kernel(name)
 
 
 class Lowering:
@@ -118,12 +118,15 @@ class Lowering:
     def around(self, threads: bool) -> Levels:
         """The free loops outside the sum, inside the thread loops or around them."""
         outside = [*self.grid, *(self.threads if threads else ())]
+        placed = frozenset().union(*(self.put_index(i).free for i in self.nest.piece.access.index))
         out: Levels = []
         for loop in self.outer:
             before = self.pending
             level: Level = loop.level_in_ir if threads else "serial"
             out.append((self.bounded(loop, outside), level))
-            self.met |= set(before) - set(self.pending)
+            met = set(before) - set(self.pending)
+            # Without a place of its own in the result, each thread still has to ask.
+            self.met |= {p for p in met if p.index.free & self.every <= placed}
             outside.append(loop)
         return out
 

@@ -22,7 +22,7 @@ from convdsl.diagnostics import Span
 from convdsl.ir.atoms import Sym
 from convdsl.ir.equation import Piece
 from convdsl.ir.expr import Binary, Expr, Pred, Reduce, free_names, loads
-from convdsl.ir.index import Index, sym
+from convdsl.ir.index import Index, const, sym
 from convdsl.ir.loop import Level
 from convdsl.passes.contraction import flat_factors, two_factors
 from convdsl.passes.names import Names
@@ -93,7 +93,8 @@ class Stage:
 class Nest:
     """A scheduled piece. `digits` lists the loops in the order in which they make up the variables.
 
-    `span` is the line of the last step that changed it.
+    `units` are loops of one iteration that no operand and no result depends on. `span` is the line of
+    the last step that changed it.
     """
 
     piece: Piece
@@ -104,6 +105,7 @@ class Nest:
     stages: tuple[Stage, ...] = ()
     partial: str | None = None
     swizzle: Swizzle | None = None
+    units: frozenset[str] = frozenset()
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def loop(self, name: str) -> Loop:
@@ -137,6 +139,23 @@ class Nest:
         """The loops that the extent of a loop depends on: they must stay around it."""
         free = loop.extent.free
         return frozenset(x.name for x in self.loops if x.name in free)
+
+    @property
+    def idle(self) -> frozenset[str]:
+        """The loops of one iteration that mean nothing wherever they stand."""
+        marks = {s.at for s in self.stages} | {self.partial}
+        marks |= set(self.swizzle.loops) if self.swizzle is not None else set()
+        return frozenset(x.name for x in self.loops if x.name in self.units) - marks
+
+    @property
+    def settled(self) -> Nest:
+        """The nest without its idle loops; but one loop on threads stays."""
+        idle, threads = self.idle, [x.name for x in self.loops if x.level == "thread"]
+        kept = set(threads[:1]) if set(threads) <= idle else set()
+        nest = self
+        for name in idle - kept:
+            nest = nest.fixed(name, const(0))
+        return nest
 
     @property
     def weight(self) -> int:
@@ -206,6 +225,21 @@ class Nest:
             partial=None if self.partial is None else names.get(self.partial, self.partial),
         )
 
+    def neighbours(self, names: tuple[str, ...]) -> Nest | None:
+        """The nest with idle loops out of the way of these; None where others stand between them."""
+        idle = self.idle
+        real = tuple(n for n in names if n not in idle)
+        if not real:
+            real = names[:1]
+        others = [x.name for x in self.loops if x.name not in idle or x.name in real]
+        first = others.index(real[0])
+        if tuple(others[first : first + len(real)]) != real:
+            return None
+        rest = [x for x in self.loops if x.name not in names]
+        at = sum(x.name not in names for x in self.loops[: self.place(real[0])])
+        loops = (*rest[:at], *(self.loop(n) for n in names), *rest[at:])
+        return replace(self, loops=loops)
+
     def depends_on(self, value: Expr) -> frozenset[str]:
         """The loops that an expression over the piece's variables depends on."""
         used = [self.values[n].free for n in free_names(value) if n in self.values]
@@ -213,7 +247,10 @@ class Nest:
 
 
 def nest_of(piece: Piece, target: Target = "wgsl") -> Nest:
-    """The plain nest of a piece whose reduction, if it has one, is solved and dense."""
+    """The plain nest of a piece whose reduction, if it has one, is solved and dense.
+
+    For WGSL variables of extent one have loops too, so that steps may name them at any size.
+    """
     reduction = the_reduction(piece.value)
     level: Place = "slice" if target == "numpy" else "serial"
     loops: list[Loop] = []
@@ -222,7 +259,25 @@ def nest_of(piece: Piece, target: Target = "wgsl") -> Nest:
         low, high = var.low.substitute(values), var.high.substitute(values)
         loops.append(Loop(var.name, high - low, len(loops) >= len(piece.vars), level))
         values[var.name] = sym(var.name) + low
-    return Nest(piece, tuple(loops), tuple(x.name for x in loops), values)
+    found = Nest(piece, tuple(loops), tuple(x.name for x in loops), values)
+    return _with_units(found, piece, reduction) if target == "wgsl" else found
+
+
+def _with_units(nest: Nest, piece: Piece, reduction: Reduce | None) -> Nest:
+    """The nest with a loop for each variable of extent one, in the place that it had."""
+    loops, values = list(nest.loops), dict(nest.values)
+    free = [(u, False) for u in piece.units]
+    summed = [(u, True) for u in (reduction.units if reduction is not None else ())]
+    for unit, reduced in (*free, *summed):
+        if unit.name in values:
+            continue
+        first = next((n for n, x in enumerate(loops) if x.reduced), len(loops)) if reduced else 0
+        before = [n for n, x in enumerate(loops) if x.name == unit.after and x.reduced == reduced]
+        loops.insert(before[0] + 1 if before else first, Loop(unit.name, const(1), reduced))
+        values[unit.name] = sym(unit.name)
+    digits = tuple(x.name for x in loops)
+    units = frozenset(values) - frozenset(nest.values)
+    return replace(nest, loops=tuple(loops), digits=digits, values=values, units=units)
 
 
 def conditions_of(nest: Nest) -> list[Pred]:

@@ -19,7 +19,11 @@ def shown_names(names: Sequence[str]) -> str:
 
 
 def show_nest(nest: Nest, mark: str | None = None) -> str:
-    """The loops, outermost first, with the loop `mark` pointed out, and what the innermost computes."""
+    """The loops, outermost first, with the loop `mark` pointed out, and what the innermost computes.
+
+    Loops of one iteration that mean nothing are left out.
+    """
+    nest = nest if mark in nest.idle else nest.settled
     lines: list[str] = []
     for depth, loop in enumerate(nest.loops):
         line = f"{'  ' * depth}for {loop.name} in 0..{loop.extent}"

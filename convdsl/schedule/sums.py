@@ -139,27 +139,30 @@ class Sum:
     def _update(self) -> Body:
         """Add one term, tested for what no bound and no copy has taken care of."""
         kernel = self.kernel
-        absorbed = {p for p in kernel.pending if self._absorbed(p)}
         kernel.refuse_cut()
-        for pred in kernel.pending:
-            reduced = any(x.name in pred.index.free for x in self.nest.loops if x.reduced)
-            if kernel.policies.get(pred) == "pad" and reduced and pred not in absorbed:
-                refuse_tail(kernel.equation, self.nest, pred, "pad")
-        left = tuple(p for p in kernel.pending if p not in absorbed)
+        left = tuple(p for p in kernel.pending if self._tested(p))
         op = ACCUMULATE[self.reduction.op]
         body: Body = (Store(kernel.place(self.part), self._term(), op),)
         if self.hit is not None:
             body += (Store(kernel.place(self.hit), Const(1, "i32")),)
         return (If(left, body),) if left else body
 
-    def _absorbed(self, pred: Pred) -> bool:
-        """Whether copies hold zero where the condition fails, and nothing else is read there."""
-        nearest = self._nearest()
+    def _tested(self, pred: Pred) -> bool:
+        """Whether a term has to be tested for a condition; E0634 for a `pad` that is none."""
         loops = pred.index.free & self.kernel.every
-        around = [
-            n for n, f in operands(self.reduction).items() if loops <= self.nest.depends_on(f)
-        ]
-        return bool(around) and all(n in nearest and pred in nearest[n].conditions for n in around)
+        depend = {n: self.nest.depends_on(f) for n, f in operands(self.reduction).items()}
+        around = [n for n, on in depend.items() if loops <= on]
+        nearest = self._nearest()
+        if around and all(n in nearest and pred in nearest[n].conditions for n in around):
+            return False  # copies hold zero where it fails, and nothing else is read there
+        if self.kernel.policies.get(pred) != "pad":
+            return True
+        reduced = any(x.name in loops for x in self.nest.loops if x.reduced)
+        if all(loops.isdisjoint(on) for on in depend.values()):
+            return reduced  # an axis of extent one; of a free one the store is tested
+        if reduced:
+            refuse_tail(self.kernel.equation, self.nest, pred, "pad")
+        return True
 
     def _nearest(self) -> dict[str, Copy]:
         """The innermost copy of each staged operand."""

@@ -51,9 +51,8 @@ class Fuse(LoopStep):
             )  # fmt: skip
         for loop in found:
             self.plain(nest, loop)
-        first = nest.place(self.loops[0])
-        names = [x.name for x in nest.loops]
-        if tuple(names[first : first + len(found)]) != self.loops:
+        together = nest.neighbours(self.loops)
+        if together is None:
             self.refuse(
                 nest, "E0610", "the loops do not stand one inside the other", self.loops[1],
                 (), f"put them together first: `order {self.equation}: {', '.join(self.loops)}`",
@@ -87,7 +86,7 @@ class Fuse(LoopStep):
             extent = extent * width
         values[found[0].name] = rest
         made = (Loop(self.name, extent, found[0].reduced, found[0].level),)
-        return nest.replaced(self.loops, made, values)
+        return together.replaced(self.loops, made, values)
 
 
 def _count(loop: Loop) -> Index:
