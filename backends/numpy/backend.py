@@ -32,7 +32,7 @@ class NumpyBackend(Backend):
 
 
 def _title(lowered: Lowered) -> str:
-    return "\n".join(f"{t} by {c.algorithm}: {c.reason}" for t, c in lowered.choices.items())
+    return "\n".join(f"{t} by {c.algorithm}" for t, c in lowered.choices.items())
 
 
 class NumpyExecutable(Executable):

@@ -68,11 +68,13 @@ class DenseForm:
     ways: tuple[Solved | Phased, ...]
 
 
-def dense_form(piece: Piece, data_first: Sequence[str]) -> DenseForm | None:
+def dense_form(
+    piece: Piece, data_first: Sequence[str], data: frozenset[str] = frozenset()
+) -> DenseForm | None:
     """All relations of a piece made dense, or None where some equation has no such form.
 
     `data_first` lists tensors in the order of the op's signature: with unknown sizes, the variable of
-    the earlier tensor is taken to be the long one.
+    the earlier tensor is taken to be the long one, unless `data` names the long ones.
     """
     reduction = the_reduction(piece.value)
     if reduction is None:
@@ -81,7 +83,7 @@ def dense_form(piece: Piece, data_first: Sequence[str]) -> DenseForm | None:
     pieces: tuple[Piece, ...] = (piece,)
     ways: list[Solved | Phased] = []
     while (found := next_equation(pieces[0])) is not None:
-        way = _best_way(pieces[0], *found, data_first)
+        way = _best_way(pieces[0], *found, data_first, data)
         if way is None:
             return None
         if way.unit is not None:
@@ -184,7 +186,11 @@ def empty_value(reduction: Reduce) -> Expr:
 
 
 def _best_way(
-    piece: Piece, reduction: Reduce, pred: Pred, data_first: Sequence[str]
+    piece: Piece,
+    reduction: Reduce,
+    pred: Pred,
+    data_first: Sequence[str],
+    data: frozenset[str],
 ) -> _Way | None:
     index = pred.index
     form = linear(index, [v.name for v in piece.vars + reduction.vars])
@@ -201,8 +207,8 @@ def _best_way(
         if abs(form.coefficients[v.name]) == 1
     ]
     if len(reduced) == 2 and len(free) == 1 and not coupled:
-        for data, tap in (reduced, reduced[::-1]):
-            split = split_phases(form, free[0], data, tap)
+        for source, tap in (reduced, reduced[::-1]):
+            split = split_phases(form, free[0], source, tap)
             if split is not None:
                 visits = (split.high - split.low) * split.phases * split.taps
                 ways.append(_Way(None, split, visits))
@@ -210,16 +216,20 @@ def _best_way(
         return None
     if all(w.visits.as_int() is not None for w in ways):
         return min(ways, key=lambda w: w.visits.as_int() or 0)
-    return max(ways, key=lambda w: _likely(w, form, reduction, data_first))
+    return max(ways, key=lambda w: _likely(w, form, reduction, data_first, data))
 
 
 def _likely(
-    way: _Way, form: Linear, reduction: Reduce, data_first: Sequence[str]
+    way: _Way,
+    form: Linear,
+    reduction: Reduce,
+    data_first: Sequence[str],
+    data: frozenset[str],
 ) -> tuple[int, int]:
     """With unknown sizes: solve for the variable of the earliest tensor; a plain unit way first."""
     solved = way.unit if way.unit is not None else way.split.data if way.split else ""
     ranks = {
-        name: min(
+        name: -1 if name in data else min(
             (data_first.index(a.access.tensor) for a in loads(reduction.body)
              if name in a.access.free and a.access.tensor in data_first),
             default=len(data_first),

@@ -56,10 +56,13 @@ class Builder:
         if pairs:
             self.do(Map(name, tuple(pairs)))  # type: ignore[arg-type]
 
-    def dense(self, name: str) -> list[Phases] | None:
-        """Solve the relations of an equation or split them into phases; None where that has no form."""
+    def dense(self, name: str, data: frozenset[str] = frozenset()) -> list[Phases] | None:
+        """Solve the relations of an equation or split them into phases; None where that has no form.
+
+        `data` names the variables that are solved for where sizes are unknown.
+        """
         piece = self.state.pieces()[name]
-        form = dense_form(piece, self.data_first)
+        form = dense_form(piece, self.data_first, data)
         if form is None:
             return None
         phases: list[Phases] = []
