@@ -9,14 +9,17 @@ import pytest
 
 from convdsl.ir.text import print_piece, print_program
 from convdsl.ir.verify import verify
+from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
 from convdsl.passes.normalise import normalise
+from convdsl.schedule.nest import Target
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
 from convdsl.schedule.state import State, start
 from convdsl.schedule.step import LoopStep, Step
 from convdsl.schedule.verbs import VERBS
 from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.map import Map
@@ -100,9 +103,41 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     "partial": (MATMUL, {"M": 6, "K": 10, "N": 8}, DEEP, "partial y at ko", ""),
 }  # fmt: skip
 
+# The same for host programs.
+HOST: dict[str, tuple[str, dict[str, int], str, str, str]] = {
+    "map_for_numpy": (
+        MATMUL, {"M": 10, "K": 200, "N": 7}, "",
+        """order y: k, m, n
+           split y: k by 64 -> ko, ki
+           map y: ko -> host, ki -> gemm, m -> gemm, n -> gemm
+           order y: ko, m, n, ki""",
+        "",
+    ),
+    "partial_for_numpy": (
+        MATMUL, {"M": 10, "K": 200, "N": 7}, "",
+        """order y: k, m, n
+           split y: k by 64 -> ko, ki
+           map y: ko -> host, ki -> host
+           partial y at ko""",
+        "",
+    ),
+    "gather_for_numpy": (
+        DOWN, {"C": 2, "L": 15, "K": 4}, "gather y", "order y: o\nmap y: o -> host", ""
+    ),
+    "compute": (
+        UP, {"C": 2, "L": 50, "K": 9, "Q": 203},
+        "columns y -> col\nphases y over o, k -> t, r, j",
+        """split y: t by 8 -> to, ti
+           order y: to, j, ti, r
+           map y: to -> host, j -> host
+           compute col at y: to""",
+        "map col: l -> gemm, k -> gemm, c -> gemm",
+    ),
+}  # fmt: skip
 
-def _steps(text: str, op: str) -> tuple[Step, ...]:
-    return Schedule.parse(f"schedule {op} for wgsl {{\n{text}\n}}\n").steps
+
+def _steps(text: str, op: str, target: str = "wgsl") -> tuple[Step, ...]:
+    return Schedule.parse(f"schedule {op} for {target} {{\n{text}\n}}\n").steps
 
 
 def _shown(state: State, step: Step) -> str:
@@ -112,30 +147,37 @@ def _shown(state: State, step: Step) -> str:
     return "".join(print_piece(piece, {}) for piece in state.pieces().values())
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *HOST])
 def test_before_and_after(name: str, golden: Callable[[Path, str], None]) -> None:
-    text, sizes, before, steps, after = CASES[name]
+    text, sizes, before, steps, after = (CASES | HOST)[name]
+    target: Target = "numpy" if name in HOST else "wgsl"
     op = resolve(parse(text))
-    state = start(normalise(instantiate(op, {}, sizes)))
-    for step in _steps(before, op.name):
+    state = start(normalise(instantiate(op, {}, sizes)), target)
+    for step in _steps(before, op.name, target):
         state = step.apply(state)
     page: list[str] = []
-    for step in _steps(steps, op.name):
+    for step in _steps(steps, op.name, target):
         page += [_shown(state, step), f"\n-- {step}\n\n"]
         state = step.apply(state)
     page += [_shown(state, step), "\n"]
-    for step in _steps(after, op.name):
+    for step in _steps(after, op.name, target):
         state = step.apply(state)
         page.append(f"-- {step}\n")
-    program = lower_wgsl(state, WorkgroupLimits(256, 16384))
+    limits = WorkgroupLimits(256, 16384)
+    program = lower_host(state, {}) if target == "numpy" else lower_wgsl(state, limits)
     verify(program)
     golden(GOLDEN / f"{name}.txt", "".join([*page, "\n", print_program(program)]))
 
 
 def test_every_verb_has_a_pair() -> None:
-    shown = {step.verb for _, _, _, steps, _ in CASES.values() for step in _steps(steps, "x")}
+    shown = {
+        step.verb
+        for target, cases in (("wgsl", CASES), ("numpy", HOST))
+        for _, _, _, steps, _ in cases.values()
+        for step in _steps(steps, "x", target)
+    }
     assert set(VERBS) == shown
-    assert {p.stem for p in GOLDEN.glob("*.txt")} >= set(CASES)
+    assert {p.stem for p in GOLDEN.glob("*.txt")} >= {*CASES, *HOST}
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=list(VERBS))
@@ -166,6 +208,7 @@ def test_methods_make_the_same_steps() -> None:
         .unroll("y", "ci", "mi")
         .vectorize("y", "mi")
         .partial("y", "co")
+        .compute("col", "y", "n")
     )
     assert made.steps == (
         Gather("y"), Solve("y", "l"), Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
@@ -174,7 +217,7 @@ def test_methods_make_the_same_steps() -> None:
         Fuse("y", ("n", "t"), "nt"), Order("y", ("nt", "mo", "mi")),
         Map("y", (("nt", "grid"), ("mo", "thread"))), Stage("y", "x", "co", "workgroup", 1),
         Stage("y", "x", "ci", "register"), Unroll("y", ("ci", "mi")), Vectorize("y", "mi"),
-        Partial("y", "co"),
+        Partial("y", "co"), Compute("col", "y", "n"),
     )  # fmt: skip
     assert Schedule.parse(str(made)) == made
     assert set(VERBS) <= set(dir(Schedule))
