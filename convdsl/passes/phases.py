@@ -11,7 +11,7 @@ Positions that no tap reaches become pieces of their own, which hold the empty s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from convdsl.ir.equation import Piece
@@ -93,7 +93,7 @@ def dense_form(
         assert way.split is not None
         fresh = (names.fresh("t"), names.fresh("r"), names.fresh("j"))
         ways.append(Phased(way.split.output, way.split.tap, *fresh))
-        dense, holes = _split(pieces[0], *found, way.split, fresh)
+        dense, holes = _split(pieces[0], *found, way.split, fresh, names)
         pieces = (_simplify(dense), *pieces[1:], *(_simplify(h) for h in holes))
     return DenseForm(pieces, tuple(ways))
 
@@ -110,9 +110,12 @@ def solve_for(piece: Piece, name: str) -> Piece | None:
 
 
 def split_relation(
-    piece: Piece, output: str, tap: str, fresh: tuple[str, str, str]
+    piece: Piece, output: str, tap: str, fresh: tuple[str, str, str], taken: Iterable[str]
 ) -> tuple[Piece, ...] | None:
-    """The relation between `output` and `tap` split into phases: the dense piece and its holes."""
+    """The relation between `output` and `tap` split into phases: the dense piece and its holes.
+
+    `fresh` are new names for block, phase and tap block; `taken` are names that no index may have.
+    """
     found = equation_with(piece, output, tap)
     if found is None:
         return None
@@ -127,7 +130,8 @@ def split_relation(
     split = split_phases(form, variables[output], variables[data], variables[tap])
     if split is None:
         return None
-    dense, holes = _split(piece, reduction, pred, split, fresh)
+    names = Names({*variables, *fresh, *taken})
+    dense, holes = _split(piece, reduction, pred, split, fresh, names)
     return (_simplify(dense), *(_simplify(h) for h in holes))
 
 
@@ -277,7 +281,12 @@ def _eliminate(piece: Piece, reduction: Reduce, pred: Pred, name: str) -> Piece:
 
 
 def _split(
-    piece: Piece, reduction: Reduce, pred: Pred, split: PhaseSplit, fresh: tuple[str, str, str]
+    piece: Piece,
+    reduction: Reduce,
+    pred: Pred,
+    split: PhaseSplit,
+    fresh: tuple[str, str, str],
+    names: Names,
 ) -> tuple[Piece, list[Piece]]:
     out = next(v for v in piece.vars if v.name == split.output)
     data = next(v for v in reduction.vars if v.name == split.data)
@@ -307,7 +316,7 @@ def _split(
         )
         holes.append(replace(hole, guards=hole.guards + inside(out, position)))
     if split.gap > 1:
-        q, h = f"{t}_gap", f"{r}_gap"
+        q, h = names.fresh(f"{t}_gap"), names.fresh(f"{r}_gap")
         place = sym(q) * split.gap + modulo(sym(h) + split.offset, const(split.gap))
         between = (
             Var(q, const(0), ceildiv(out.high, split.gap)),
