@@ -14,6 +14,7 @@ from convdsl.backends.wgsl.emit import emit_module
 from convdsl.backends.wgsl.module import Limits, WgslModule
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
+from convdsl.ir.index_text import plain_text
 from convdsl.lowering.kernels import WorkgroupLimits
 from convdsl.lowering.pipeline import Lowered, Trace, lower_to_wgsl
 
@@ -78,20 +79,20 @@ class WgslExecutable(Executable):
         m = self.module
         return {
             "sizes": list(m.sizes),
-            "definitions": {name: str(value) for name, value in m.definitions},
+            "definitions": {name: plain_text(value) for name, value in m.definitions},
             "uniforms": list(m.uniforms),
             "features": sorted(m.features),
             "buffers": [
                 {
                     "name": b.name, "dtype": b.dtype, "memory": b.memory,
-                    "shape": [str(e) for e in m.shapes.get(b.name, b.dims)],
+                    "shape": [plain_text(e) for e in m.shapes.get(b.name, b.dims)],
                 }
                 for b in m.buffers
             ],
             "kernels": [
                 {
                     "name": k.name, "entry": k.entry, "workgroup": list(k.workgroup),
-                    "dispatch": [str(e) for e in k.dispatch],
+                    "dispatch": [plain_text(e) for e in k.dispatch],
                     "bindings": [
                         {"binding": b.index, "buffer": b.buffer, "kind": b.kind} for b in k.bindings
                     ],

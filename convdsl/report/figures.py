@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from convdsl.ir.index import product
 from convdsl.ir.loop import LoopProgram
 from convdsl.lowering.tiling import Tiling, tiling_of
-from convdsl.report.drawing import words
 from convdsl.report.markup import Child, Markup, tag
 from convdsl.report.pictures import group_picture, product_picture, sum_picture
 from convdsl.report.steps import Shot
@@ -50,17 +49,17 @@ def _tile_bytes(loops: Loops) -> int:
 
 
 def _host_facts(nest: Nest, tiling: Tiling) -> dict[str, str]:
-    hosts = [words(x.extent) for x in nest.loops if x.level == "host"]
+    hosts = [str(x.extent) for x in nest.loops if x.level == "host"]
     inside = product(x.extent for x in nest.loops if x.reduced and x.level != "host")
     return {
         "host iterations": TIMES.join(hosts) or "1",
         "results of an expression": f"{tiling.rows.tile}{TIMES}{tiling.columns.tile}",
-        "terms of an expression": words(inside),
+        "terms of an expression": str(inside),
     }
 
 
 def _facts(nest: Nest, tiling: Tiling, used: int) -> dict[str, str]:
-    grid = [words(x.extent) for x in nest.loops if x.level == "grid"]
+    grid = [str(x.extent) for x in nest.loops if x.level == "grid"]
     threads = [str(x.extent) for x in nest.loops if x.level == "thread"]
     facts = {
         "workgroups": TIMES.join(grid) or "1",
@@ -117,7 +116,7 @@ def _of_group(tiling: Tiling) -> list[Child]:
 def _of_sum(tiling: Tiling) -> list[Child]:
     out: list[Child] = [
         tag("b", "The sum"),
-        f" of {words(tiling.terms.extent)} terms, loop by loop; ",
+        f" of {tiling.terms.extent} terms, loop by loop; ",
     ]
     out += ["one iteration of each is opened below it."]
     if tiling.depth is not None:
