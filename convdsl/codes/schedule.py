@@ -36,7 +36,7 @@ TABLE: dict[str, Code] = {
         an earlier step made (`columns y -> col`). `phases` may leave results that no term reaches;
         they are the equations `y.hole`, `y.hole2`.
 
-        A `let` that is fused into its only reader is no equation of its own.
+        A `let` that is fused into what reads it is no equation of its own; `materialise h` keeps it one.
         """,
     ),
     "E0603": code(
@@ -68,9 +68,9 @@ TABLE: dict[str, Code] = {
     "E0606": code(
         "a number that a step cannot use",
         """
-        The factor of a `split` is from 1 to 65536, so that no rounded-up extent leaves 31 bits. The
-        `pad` of a `stage` is from 0 to 64, and only for tiles in workgroup memory: registers have
-        no banks.
+        The factor of a `split`, and the length of a block of `rfactor`, is from 1 to 65536, so that no
+        rounded-up extent leaves 31 bits. The `pad` of a `stage` is from 0 to 64, and only for tiles in
+        workgroup memory: registers have no banks.
         """,
     ),
     "E0607": code(
@@ -223,9 +223,9 @@ TABLE: dict[str, Code] = {
     "E0625": code(
         "a relation changed after its loops",
         """
-        `gather`, `solve`, `phases`, `columns` and `pack` rewrite an equation, whose loops are then
-        other ones. They come before the first step on its loops (`split`, `fuse`, `order`, `map`,
-        `stage`, `unroll`, `vectorize`, `partial`).
+        `inline`, `gather`, `solve`, `phases`, `columns`, `pack` and `rfactor` rewrite an equation, whose
+        loops are then other ones. They come before the first step on its loops (`split`, `fuse`,
+        `order`, `map`, `stage`, `unroll`, `vectorize`, `partial`).
         """,
     ),
     "E0626": code(

@@ -20,11 +20,14 @@ from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.map import PLACES, Map
+from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -114,6 +117,9 @@ class Draw:
             equation = self.pick(_WILD)
         if equation not in pieces:
             return Gather(equation) if self.chance(50) else Unroll(equation, ("k",))
+        if self.chance(6):
+            names = [t.name for t in state.system.tensors if t.role == "let"] or [equation]
+            return self.pick((Inline, Inline, Materialise))(self.pick(names))
         tied = unsolved(pieces[equation]) is not None
         if tied or self.chance(7):
             return self.relation(state, equation)
@@ -126,7 +132,11 @@ class Draw:
         summed = ([v.name for v in nest.reduction.vars] if nest.reduction else []) or ["k"]
         if self.chance(3):
             free = summed = list(_WILD)
-        kind = self.number(0, 11)
+        kind = self.number(0, 13)
+        if kind >= 12:
+            length = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
+            part = self.new(state, nest)
+            return Rfactor(equation, self.pick(summed), length, part, f"{part}s")
         if kind <= 3:
             block = self.new(state, nest)
             new = (block, f"{block}r", f"{block}j")
@@ -343,6 +353,12 @@ def scheduled(draw: st.DrawFn, target: Target = "wgsl", most: int = 14) -> Sched
         except CdslError as error:
             refused.append(error)
 
+    for name in subject.kept:
+        do(Materialise(name))
+    if drawn.chance(30):
+        for name in [t.name for t in state.system.tensors if t.role == "let"]:
+            if drawn.chance(60):
+                do(Inline(name))
     if drawn.chance(40):
         for name in list(state.pieces()):
             if unsolved(state.pieces()[name]) is not None:

@@ -15,18 +15,21 @@ from convdsl.passes.normalise import normalise
 from convdsl.schedule.nest import Target
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
-from convdsl.schedule.state import State, start
+from convdsl.schedule.state import State
 from convdsl.schedule.step import LoopStep, Step
 from convdsl.schedule.verbs import VERBS
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -45,6 +48,18 @@ op up(x: f32[C, L], w: f32[C, K], b: f32[Q]) -> y: f32[Q] {
 DOWN = """
 op down(x: f32[C, L], w: f32[C, K]) -> y: f32[Q] where Q == L//3 {
     y[o] = sum[c, k, l | o*3 + k == l + 1] x[c, l] * w[c, k]
+}"""
+ROWS = "op rows(x: f32[M, K, J]) -> y: f32[M] { y[m] = 2*(max[k, j] abs(x[m, k, j]) else 1) }"
+SNAKE = """
+op snake(x: f32[C, T], a: f32[C], w: f32[C, M]) -> y: f32[M, T] {
+    let h[c, t] = sin(a[c]*x[c, t])
+    y[m, t] = sum[c] h[c, t] * w[c, m]
+}"""
+SOFTMAX = """
+op softmax(x: f32[N, C]) -> y: f32[N, C] {
+    let e[n, c] = exp(x[n, c])
+    let norm[n] = sum[c] e[n, c]
+    y[n, c] = e[n, c] / norm[n]
 }"""
 COPY = "op turn(x: f32[A, B]) -> y: f32[B, A] { y[b, a] = abs(x[a, b]) }"
 THREADS = "map y: m -> grid, n -> thread"
@@ -65,6 +80,24 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     "pack": (
         MATMUL, {"M": 6, "K": 10, "N": 8}, "", "pack y: a by 1, 0 -> a_packed",
         f"map a_packed: i0 -> thread\n{THREADS}",
+    ),
+    "rfactor": (
+        MATMUL, {"M": 6, "K": 10, "N": 8}, "", "rfactor y: k by 4 -> part, y_part",
+        f"map y_part: part -> grid, n -> thread\n{THREADS}",
+    ),
+    "rfactor_symbolic": (
+        ROWS, {}, "", "rfactor y: k by 4 -> part, y_part",
+        """split y_part: m by 64 -> mo, mi
+           map y_part: mi -> thread, mo -> grid, part -> grid
+           split y: m by 64 -> mo, mi
+           map y: mo -> grid, mi -> thread""",
+    ),
+    "materialise": (
+        SNAKE, {"C": 3, "T": 9, "M": 4}, "", "materialise h",
+        "map h: t -> thread\nmap y: t -> thread",
+    ),
+    "inline": (
+        SOFTMAX, {"N": 4, "C": 5}, "", "inline e", "map norm: n -> thread\nmap y: n -> thread"
     ),
     "split": (
         MATMUL, {"M": 10, "K": 10, "N": 8}, "",
@@ -152,17 +185,20 @@ def test_before_and_after(name: str, golden: Callable[[Path, str], None]) -> Non
     text, sizes, before, steps, after = (CASES | HOST)[name]
     target: Target = "numpy" if name in HOST else "wgsl"
     op = resolve(parse(text))
-    state = start(normalise(instantiate(op, {}, sizes)), target)
-    for step in _steps(before, op.name, target):
-        state = step.apply(state)
+    first = Schedule(op.name, target, _steps(before, op.name, target))
+
+    def state_of(schedule: Schedule) -> State:
+        return schedule.replay(normalise(instantiate(op, {}, sizes), schedule.kept), complete=False)
+
     page: list[str] = []
     for step in _steps(steps, op.name, target):
-        page += [_shown(state, step), f"\n-- {step}\n\n"]
-        state = step.apply(state)
-    page += [_shown(state, step), "\n"]
+        page += [_shown(state_of(first), step), f"\n-- {step}\n\n"]
+        first = first.then(step)
+    page += [_shown(state_of(first), step), "\n"]
     for step in _steps(after, op.name, target):
-        state = step.apply(state)
+        first = first.then(step)
         page.append(f"-- {step}\n")
+    state = state_of(first)
     limits = WorkgroupLimits(256, 16384)
     program = lower_host(state, {}) if target == "numpy" else lower_wgsl(state, limits)
     verify(program)
@@ -193,11 +229,14 @@ def test_a_record_tells_what_it_does(verb: type[Step]) -> None:
 def test_methods_make_the_same_steps() -> None:
     made = (
         Schedule("op")
+        .materialise("h")
+        .inline("e")
         .gather("y")
         .solve("y", "l")
         .phases("y", "o", "k", "t", "r", "j")
         .columns("y", "col")
         .pack("y", "w", (1, 0), "w_packed")
+        .rfactor("y", "c", 64, "part", "y_part")
         .split("y", "c", 16, "co", "ci", tail="pad")
         .split("y", "m", 4, "mo", "mi")
         .fuse("y", ("n", "t"), "nt")
@@ -211,8 +250,10 @@ def test_methods_make_the_same_steps() -> None:
         .compute("col", "y", "n")
     )
     assert made.steps == (
-        Gather("y"), Solve("y", "l"), Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
-        Pack("y", "w", (1, 0), "w_packed"), Split("y", "c", 16, "co", "ci", "pad"),
+        Materialise("h"), Inline("e"), Gather("y"), Solve("y", "l"),
+        Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
+        Pack("y", "w", (1, 0), "w_packed"), Rfactor("y", "c", 64, "part", "y_part"),
+        Split("y", "c", 16, "co", "ci", "pad"),
         Split("y", "m", 4, "mo", "mi"),
         Fuse("y", ("n", "t"), "nt"), Order("y", ("nt", "mo", "mi")),
         Map("y", (("nt", "grid"), ("mo", "thread"))), Stage("y", "x", "co", "workgroup", 1),
