@@ -18,6 +18,35 @@ def _rank(name, array, axes):
         want = ", ".join(axes)
         raise ValueError(f"{name} must have the axes [{want}], not the shape {array.shape}")
 ''',
+    "_bind": '''
+def _bind(function, inputs, folds, constants):
+    """`function` with constants (copied); results of `folds` that read no other inputs are kept."""
+    constants = {name: np.array(value, order="C") for name, value in constants.items()}
+    for name, array in constants.items():
+        if name not in inputs:
+            raise TypeError(f"no input is named {name}")
+        array.setflags(write=False)
+    free = [name for name in inputs if name not in constants]
+    kept = {}
+
+    def run(fold, *given):
+        if not constants.keys() >= set(folds[fold]):
+            return fold(*given)
+        key = (fold, *(g for g in given if isinstance(g, int)))
+        found = kept.get(key)
+        if found is None:
+            for old in list(kept)[:-15]:
+                kept.pop(old, None)
+            found = kept.setdefault(key, fold(*given))
+        return found
+
+    def bound(*arrays, out=None, **named):
+        if len(arrays) > len(free):
+            raise TypeError(f"{len(arrays)} arrays for the inputs {free}")
+        return function(**constants, **dict(zip(free, arrays)), **named, out=out, run=run)
+
+    return bound
+''',
     "_strided": '''
 def _strided(array, start, shape, steps):
     """The view whose element (i, j, ..) is array[start + i*steps[0] + j*steps[1] + ..]."""
