@@ -146,24 +146,24 @@ class _Splitter:
         used |= names_in(inline)
         given = self._results - frozenset(folded.fold.results)
         body = [*arrays(scope, used, given), *inline, *folded.kernels]
-        return self._function(body, results, results, given)
+        return self._function(body, results, results, folded.fold)
 
     def _value(self, result: str, target: str, node: ast.expr, given: str = "") -> Function:
         """One value of inputs; `given`: the one that is taken as it is."""
         value = code.assign(code.name(result), node)
         body = [*arrays(self._scope, names_in([value]), {given}), value]
-        return self._function(body, [result], [target], frozenset())
+        fold = Fold(self._reads(names_in(body)), frozenset(), (), (result,), "")
+        return self._function(body, [result], [target], fold)
 
     def _function(
-        self, body: list[Item], results: list[str], targets: list[str], given: frozenset[str]
+        self, body: list[Item], results: list[str], targets: list[str], fold: Fold
     ) -> Function:
-        """`given`: the results of other folds, which it takes where it uses them."""
-        scope = self._scope
+        """`fold` knows what the results of others, which the body uses, depend on in turn."""
+        scope, program = self._scope, self._scope.program
         used = names_in(body)
-        inputs = self._reads(used)
-        taken = [self._name(b.name) for b in self._buffers if b.name in inputs]
-        taken += sorted(used.intersection(map(self._name, given)))
-        program = scope.program
+        reads = self._reads(used)
+        inputs = [b.name for b in self._buffers if b.name in reads]
+        others = sorted(used & {self._name(r) for r in self._results - frozenset(fold.results)})
         names = [*program.sizes, *(name for name, _ in program.definitions)]
         numbers = [n for n in names if scope.identifier(n) in used]
         freeze = [
@@ -172,7 +172,7 @@ class _Splitter:
         ]
         returned = ast.Return(_one_or_tuple(results))
         name = scope.names.get("fold", results[0], f"make_{results[0]}")
-        arguments = [*taken, *map(scope.identifier, numbers)]
+        arguments = [*map(self._name, inputs), *others, *map(scope.identifier, numbers)]
         suite = function(name, arguments, [*body, *freeze, returned], _doc(results, arguments), {})
         call = code.call("run", *map(code.name, [name, *arguments]))
         return Function(
@@ -180,12 +180,12 @@ class _Splitter:
             code.assign(_one_or_tuple(targets), call),
             NumpyFold(
                 name,
-                tuple(taken),
+                (*inputs, *others),
                 tuple(numbers),
-                inputs,
-                sizes_behind(numbers, program),
+                fold.inputs,
+                fold.sizes | sizes_behind(numbers, program),
                 tuple(results),
-                "\n".join(render([suite])),
+                "\n".join([fold.key, *render([suite])]),
             ),
         )
 

@@ -32,13 +32,13 @@ def _bind(function, inputs, folds, constants):
     def run(fold, *given):
         if not constants.keys() >= set(folds[fold]):
             return fold(*given)
-        key = (fold, *(g for g in given if isinstance(g, int)))
+        key = (fold, *(g if isinstance(g, int) else id(g) for g in given))
         found = kept.get(key)
         if found is None:
             for old in list(kept)[:-15]:
                 kept.pop(old, None)
-            found = kept.setdefault(key, fold(*given))
-        return found
+            found = kept.setdefault(key, (fold(*given), given))  # while it is kept, so are the ids
+        return found[0]
 
     def bound(*arrays, out=None, **named):
         if len(arrays) > len(free):
