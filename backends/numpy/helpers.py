@@ -21,11 +21,9 @@ def _rank(name, array, axes):
     "_bind": '''
 def _bind(function, inputs, folds, constants):
     """`function` with constants (copied); results of `folds` that read no other inputs are kept."""
+    if unknown := constants.keys() - set(inputs):
+        raise TypeError(f"no inputs: {unknown}")
     constants = {name: np.array(value, order="C") for name, value in constants.items()}
-    for name, array in constants.items():
-        if name not in inputs:
-            raise TypeError(f"no input is named {name}")
-        array.setflags(write=False)
     free = [name for name in inputs if name not in constants]
     kept = {}
 
@@ -35,8 +33,8 @@ def _bind(function, inputs, folds, constants):
         key = (fold, *(g if isinstance(g, int) else id(g) for g in given))
         found = kept.get(key)
         if found is None:
-            for old in list(kept)[:-15]:
-                kept.pop(old, None)
+            if len(kept) > 15:
+                kept.pop(list(kept)[0], None)
             found = kept.setdefault(key, (fold(*given), given))  # while it is kept, so are the ids
         return found[0]
 
