@@ -67,7 +67,8 @@ class WgslExecutable(Executable):
         self.source = module.text
         self.trace = trace
         self.schedule = str(lowered.schedule)
-        self.plan = plan_of(lowered, definition, dispatches=len(module.kernels))
+        self.folds = module.folds
+        self.plan = plan_of(lowered, definition, len(module.kernels), module.folds)
         self._runner: Runner | None = None
         self._lock = Lock()
 
@@ -99,6 +100,13 @@ class WgslExecutable(Executable):
                 }
                 for k in m.kernels
             ],
+            "folds": [
+                {
+                    "inputs": sorted(f.inputs), "sizes": sorted(f.sizes),
+                    "kernels": list(f.kernels), "results": list(f.results),
+                }
+                for f in m.folds
+            ],
             "limits": _limits_json(m.limits),
         }  # fmt: skip
 
@@ -125,6 +133,11 @@ class WgslExecutable(Executable):
 
     def prepare(self, name: str, array: Array) -> DeviceTensor:
         return self.runner.upload(array, name)
+
+    def fold(
+        self, number: int, arrays: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        return self.runner.fold(number, arrays, sizes)
 
     def usable(self, prepared: Mapping[str, Any]) -> bool:
         return not any(tensor.session.lost for tensor in prepared.values())
