@@ -7,13 +7,14 @@ door. `compile` is called once for each combination of known sizes and absent in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from convdsl.diagnostics import InternalError
 from convdsl.ir.equation import System, Tensor
 from convdsl.lowering.pipeline import Trace
 from convdsl.passes.plan import Algorithm
@@ -44,7 +45,8 @@ class Plan:
     """What a compiled kernel does, and why.
 
     `temporary_bytes`, `flops` (counting a multiply-add as two), `bytes_moved` (inputs and output once)
-    and `dispatches` are None while sizes are unknown. `tiles` is empty where nothing is tiled.
+    and `dispatches` are None while sizes are unknown. `tiles` is empty where nothing is tiled. `folds`
+    are intermediate results that depend on some inputs alone: once these are bound, they are kept.
     """
 
     algorithm: str
@@ -55,6 +57,7 @@ class Plan:
     bytes_moved: int | None
     dispatches: int | None
     equations: Mapping[str, str] = field(default_factory=dict)
+    folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """What runs; `str` says why."""
@@ -87,16 +90,40 @@ class Plan:
             "bytes_moved",
             "dispatches",
         )
-        return {n: getattr(self, n) for n in names} | {"equations": dict(self.equations)}
+        return {n: getattr(self, n) for n in names} | {
+            "equations": dict(self.equations),
+            "folds": {name: list(inputs) for name, inputs in self.folds.items()},
+        }
+
+
+class Fold(Protocol):
+    """A part of an executable that depends on some inputs, and on the numbers of some sizes, alone.
+
+    `results` are names that no input has. Where two executables have a fold of the same `key`, the
+    results of one serve the other.
+    """
+
+    @property
+    def inputs(self) -> frozenset[str]: ...
+    @property
+    def sizes(self) -> frozenset[str]: ...
+    @property
+    def results(self) -> tuple[str, ...]: ...
+    @property
+    def key(self) -> str: ...
 
 
 class Executable(ABC):
-    """A compiled variant: text, plan, and a way to run it."""
+    """A compiled variant: text, plan, and a way to run it.
+
+    `folds` come in an order in which they can be run.
+    """
 
     plan: Plan
     source: str
     trace: Trace
     schedule: str | None = None
+    folds: Sequence[Fold] = ()
 
     @abstractmethod
     def files(self) -> dict[str, str]:
@@ -108,11 +135,20 @@ class Executable(ABC):
 
     @abstractmethod
     def run(self, arrays: Mapping[str, Any], sizes: Mapping[str, int], out: Array | None) -> Array:
-        """Run on checked arrays (and what `prepare` returned), into `out` when it is given."""
+        """Run on checked arrays (and what `prepare` returned), into `out` when it is given.
+
+        A fold whose results are among `arrays` is not run.
+        """
 
     def prepare(self, name: str, array: Array) -> Any:
         """A bound constant in the form that `run` of every variant of the kernel takes it."""
         return array
+
+    def fold(
+        self, number: int, arrays: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        """Run one of `folds`: its results by name. `arrays` has its inputs, and earlier results."""
+        raise InternalError(f"{type(self).__name__} has no folds")
 
     def usable(self, prepared: Mapping[str, Any]) -> bool:
         """Whether what `prepare` made is still there (a device may have been lost since)."""

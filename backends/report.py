@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
-from convdsl.backends.base import Plan
+from convdsl.backends.base import Fold, Plan
 from convdsl.ir.equation import Equation, Piece, System
 from convdsl.ir.expr import Reduce, walk
 from convdsl.ir.loop import LoopProgram
@@ -14,7 +15,9 @@ from convdsl.passes.relation import linear
 _BYTES = {"f32": 4, "f16": 2, "i32": 4}
 
 
-def plan_of(lowered: Lowered, definition: System, dispatches: int | None) -> Plan:
+def plan_of(
+    lowered: Lowered, definition: System, dispatches: int | None, folds: Iterable[Fold]
+) -> Plan:
     """The plan; the algorithm shown is that of the equation with the most work."""
     choice = lowered.choices[_main(lowered)]
     work = {q.tensor: _flops(q) for q in definition.equations}
@@ -29,6 +32,7 @@ def plan_of(lowered: Lowered, definition: System, dispatches: int | None) -> Pla
         bytes_moved=_moved(definition) if known else None,
         dispatches=dispatches,
         equations={t: f"{c.algorithm}: {c.reason}" for t, c in lowered.choices.items()},
+        folds={name: tuple(sorted(f.inputs)) for f in folds for name in f.results},
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convdsl.arguments import Array, as_array, by_name, check_dtype, check_out, uploadable
+from convdsl.constants import Constants
 from convdsl.diagnostics import CdslError, InternalError, Note
 from convdsl.ir.equation import Tensor
 from convdsl.registry import backend
@@ -103,11 +104,9 @@ class Kernel:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._variants = Variants(options)
-        self._bound: dict[str, Array] = {}
-        self._prepared: dict[str, Any] | None = None
+        self._constants = Constants({})
         self._known: OrderedDict[object, tuple[dict[str, int], frozenset[str]]] = OrderedDict()
         self._lock = Lock()
-        self._preparing = Lock()
 
     def __repr__(self) -> str:
         o = self._options
@@ -134,18 +133,23 @@ class Kernel:
         if out is not None:
             # As given: a float16 input that was widened is not to be written either.
             inputs = {n: v if isinstance(v, np.ndarray) else given[n] for n, v in named.items()}
-            out = check_out(self.output, out, self._shape(sizes), inputs | self._bound)
-        return executable.run(given | self._constants(executable), sizes, out)
+            out = check_out(self.output, out, self._shape(sizes), inputs | self._constants.arrays)
+        return executable.run(given | self._constants.of(executable, sizes), sizes, out)
 
     def bind(self, /, **arrays: Any) -> Kernel:
-        """A kernel in which these inputs are constants, prepared once; also before sizes are known."""
+        """A kernel in which these inputs are constants, prepared once; also before sizes are known.
+
+        What depends on constants alone is computed once: at the first call, and where it has sizes
+        that are symbols, for each of their last numbers.
+        """
         bound = Kernel.__new__(Kernel)
         bound.__init__(self._options)  # type: ignore[misc]
         bound._variants = self._variants
         checked = self._checked(by_name_partial(self._options.op, self._free, arrays, self._gone))
-        bound._bound = self._bound | {n: np.array(a, order="C") for n, a in checked.items()}
+        copies = {n: np.array(a, order="C") for n, a in checked.items()}
+        bound._constants = Constants(self._constants.arrays | copies)
         o = self._options
-        known = solve_sizes(o.op, o.params, _shapes(bound._bound), o.fixed, partial=True)
+        known = solve_sizes(o.op, o.params, _shapes(bound._constants.arrays), o.fixed, partial=True)
         complete_sizes(o.op, o.params, known, partial=True)
         return bound
 
@@ -222,7 +226,7 @@ class Kernel:
     @property
     def constants(self) -> Mapping[str, Array]:
         """The bound inputs."""
-        return dict(self._bound)
+        return dict(self._constants.arrays)
 
     @property
     def variant(self) -> tuple[dict[str, int], frozenset[str]]:
@@ -250,7 +254,7 @@ class Kernel:
     def _gone(self) -> dict[str, str]:
         """The inputs that a call does not pass, with the reason."""
         absent = dict.fromkeys(self._options.absent, "is compiled in as absent")
-        return absent | dict.fromkeys(self._bound, "is bound")
+        return absent | dict.fromkeys(self._constants.arrays, "is bound")
 
     def _counting(self, error: CdslError, args: tuple[Any, ...]) -> CdslError:
         """The error, with what positions count where that may be what was mistaken."""
@@ -293,7 +297,7 @@ class Kernel:
             sizes, absent = known
             return self._variants.get(sizes, absent), sizes
         o = self._options
-        everything = {**shapes, **_shapes(self._bound)}
+        everything = {**shapes, **_shapes(self._constants.arrays)}
         absent = frozenset(t.name for t in o.op.inputs if t.name not in everything)
         op = without(o.op, absent)
         sizes = solve_sizes(op, o.params, everything, o.fixed)
@@ -306,17 +310,6 @@ class Kernel:
             while len(self._known) > CACHE:
                 self._known.popitem(last=False)
         return executable, sizes
-
-    def _constants(self, executable: Executable) -> dict[str, Any]:
-        """The bound arrays as all variants take them, prepared the first time."""
-        if not self._bound:
-            return {}
-        with self._preparing:
-            found = self._prepared
-            if found is None or not executable.usable(found):
-                found = {name: executable.prepare(name, a) for name, a in self._bound.items()}
-                self._prepared = found
-            return found
 
     def _shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         values = {**{n: v for n, v in self._options.params.items() if isinstance(v, int)}, **sizes}
@@ -344,7 +337,7 @@ class Kernel:
             else:
                 given[name] = as_array(declared[name], value)
         executable, sizes = self._variant({n: tuple(v.shape) for n, v in given.items()})
-        return executable, sizes, given | self._constants(executable)
+        return executable, sizes, given | self._constants.of(executable, sizes)
 
 
 def _shapes(arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from convdsl.backends.base import Array, Backend, Executable, Request
 from convdsl.backends.numpy.emit import emit_module
-from convdsl.backends.numpy.module import NumpyModule, load
+from convdsl.backends.numpy.module import NumpyModule, namespace_of
 from convdsl.backends.report import plan_of
 from convdsl.ir.equation import System
 from convdsl.lowering.pipeline import Lowered, Trace, lower_to_numpy
@@ -32,11 +32,11 @@ class NumpyBackend(Backend):
 
 
 def _title(lowered: Lowered) -> str:
-    return "\n".join(f"{t} by {c.algorithm}: {c.reason}" for t, c in lowered.choices.items())
+    return "\n".join(f"{t} by {c.algorithm}" for t, c in lowered.choices.items())
 
 
 class NumpyExecutable(Executable):
-    """One generated function."""
+    """One generated module."""
 
     def __init__(
         self, module: NumpyModule, lowered: Lowered, definition: System, trace: Trace
@@ -45,16 +45,54 @@ class NumpyExecutable(Executable):
         self.source = module.text
         self.schedule = str(lowered.schedule)
         self.trace = trace
-        self.plan = plan_of(lowered, definition, dispatches=None)
-        self._function = load(module)
+        self.plan = plan_of(lowered, definition, None, module.folds)
+        self.folds = module.folds
+        self._namespace = namespace_of(module)
+        self._function = self._namespace[module.entry]
 
     def files(self) -> dict[str, str]:
         return {f"{self.module.entry}.py": self.module.text}
 
     def manifest(self) -> dict[str, object]:
-        return {"entry": self.module.entry, "inputs": list(self.module.parameters)}
+        return {
+            "entry": self.module.entry,
+            "inputs": list(self.module.parameters),
+            "folds": [
+                {
+                    "inputs": sorted(f.inputs), "sizes": sorted(f.sizes),
+                    "function": f.function, "results": list(f.results),
+                }
+                for f in self.module.folds
+            ],
+        }  # fmt: skip
 
     def run(self, arrays: Mapping[str, Any], sizes: Mapping[str, int], out: Array | None) -> Array:
         given = [arrays[name] for name in self.module.parameters]
-        result: Array = self._function(*given, out=out)
+        options: dict[str, Any] = {"out": out}
+        kept = {f.function: f for f in self.module.folds if arrays.keys() >= set(f.results)}
+        if kept:
+
+            def run(function: Callable[..., Any], *given: Any) -> Any:
+                fold = kept.get(function.__name__)
+                if fold is None:
+                    return function(*given)
+                found = tuple([arrays[r] for r in fold.results])
+                return found[0] if len(found) == 1 else found
+
+            options["run"] = run
+        result: Array = self._function(*given, **options)
         return result
+
+    def fold(
+        self, number: int, arrays: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        fold = self.module.folds[number]
+        env = {name: sizes[name] for name in self.module.sizes}
+        for name, value in self.module.definitions:
+            env[name] = int(value.evaluate(env))
+        found = self._namespace[fold.function](
+            *[arrays[name] for name in fold.arrays], *[env[name] for name in fold.numbers]
+        )
+        return dict(
+            zip(fold.results, (found if isinstance(found, tuple) else (found,)), strict=True)
+        )

@@ -11,16 +11,19 @@ from dataclasses import replace
 
 from convdsl.backends.numpy import code
 from convdsl.backends.numpy.access import NotVector
+from convdsl.backends.numpy.arrays import allocate
 from convdsl.backends.numpy.code import Blank, Comment, Item
+from convdsl.backends.numpy.folds import Folded
 from convdsl.backends.numpy.fuse import Chain, chain, covers, fills, simplify
 from convdsl.backends.numpy.gemm import NotGemm, matmul
-from convdsl.backends.numpy.header import allocate, module_text
+from convdsl.backends.numpy.header import module_text
 from convdsl.backends.numpy.integers import condition
 from convdsl.backends.numpy.module import NumpyModule
 from convdsl.backends.numpy.nest import elementwise, make_nest
 from convdsl.backends.numpy.render import names_in
 from convdsl.backends.numpy.scope import Scope
 from convdsl.ir.expr import Var, ge
+from convdsl.ir.folding import folds
 from convdsl.ir.loop import For, If, Kernel, Let, LoopProgram, Stmt, Store
 
 
@@ -32,15 +35,15 @@ def emit_module(
     `axes` gives for each input and the output how many of the buffer's dims make up each axis of
     the user's array (left out: one each). `title` is put into the docstring.
     """
-    return module_text(*_emit(program, axes or {}), title)
-
-
-def _emit(program: LoopProgram, axes: Mapping[str, tuple[int, ...]]) -> tuple[Scope, list[Item]]:
-    scope = Scope(program, axes)
-    items: list[Item] = []
-    for kernel in program.kernels:
-        items += [Blank(), Comment(kernel.comment or kernel.name), *_kernel(kernel, scope)]
-    return scope, items
+    scope = Scope(program, axes or {})
+    texts = [
+        [Blank(), Comment(kernel.comment or kernel.name), *_kernel(kernel, scope)]
+        for kernel in program.kernels
+    ]
+    folded = [Folded(f, [i for k in f.kernels for i in texts[k]]) for f in folds(program)]
+    apart = {k for f in folded for k in f.fold.kernels}
+    rest = [i for k, items in enumerate(texts) if k not in apart for i in items]
+    return module_text(scope, rest, folded, title)
 
 
 def _kernel(kernel: Kernel, scope: Scope) -> list[Item]:

@@ -129,7 +129,8 @@ def _matrix(expr: Expr, stack: Names, groups: tuple[Names, ...], nest: Nest) -> 
     order = (*stack, *(n for group in groups for n in group))
     node = Values(nest, order).typed(expr)
     if all(len(group) == 1 for group in groups):
-        return node
+        windows = any(isinstance(n, ast.Name) and n.id == "_strided" for n in ast.walk(node))
+        return code.method(node, "copy") if windows else node  # BLAS takes no overlapping rows
     used = uses(expr, nest)
     lead = list(stack)
     while lead and lead[0] not in used:

@@ -18,6 +18,33 @@ def _rank(name, array, axes):
         want = ", ".join(axes)
         raise ValueError(f"{name} must have the axes [{want}], not the shape {array.shape}")
 ''',
+    "_bind": '''
+def _bind(function, inputs, folds, constants):
+    """`function` with constants (copied); results of `folds` that read no other inputs are kept."""
+    if unknown := constants.keys() - set(inputs):
+        raise TypeError(f"no inputs: {unknown}")
+    constants = {name: np.array(value, order="C") for name, value in constants.items()}
+    free = [name for name in inputs if name not in constants]
+    kept = {}
+
+    def run(fold, *given):
+        if not constants.keys() >= set(folds[fold]):
+            return fold(*given)
+        key = (fold, *(g if isinstance(g, int) else id(g) for g in given))
+        found = kept.get(key)
+        if found is None:
+            if len(kept) > 15:
+                kept.pop(list(kept)[0], None)
+            found = kept.setdefault(key, (fold(*given), given))  # while it is kept, so are the ids
+        return found[0]
+
+    def bound(*arrays, out=None, **named):
+        if len(arrays) > len(free):
+            raise TypeError(f"{len(arrays)} arrays for the inputs {free}")
+        return function(**constants, **dict(zip(free, arrays)), **named, out=out, run=run)
+
+    return bound
+''',
     "_strided": '''
 def _strided(array, start, shape, steps):
     """The view whose element (i, j, ..) is array[start + i*steps[0] + j*steps[1] + ..]."""

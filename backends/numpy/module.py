@@ -8,6 +8,25 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from convdsl.ir.index import Index
+
+
+@dataclass(frozen=True, slots=True)
+class NumpyFold:
+    """A function of the module that the main one calls, and whose results `bind` keeps.
+
+    It takes arrays (inputs and results of earlier folds) and then numbers (sizes and definitions),
+    and returns one array, or a tuple of them. `sizes` are those behind the numbers.
+    """
+
+    function: str
+    arrays: tuple[str, ...]
+    numbers: tuple[str, ...]
+    inputs: frozenset[str]
+    sizes: frozenset[str]
+    results: tuple[str, ...]
+    key: str
+
 
 @dataclass(frozen=True, slots=True)
 class NumpyModule:
@@ -22,15 +41,23 @@ class NumpyModule:
     entry: str
     parameters: tuple[str, ...]
     arguments: tuple[str, ...]
+    sizes: tuple[str, ...]
+    definitions: tuple[tuple[str, Index], ...]
+    folds: tuple[NumpyFold, ...]
 
 
 def load(module: NumpyModule) -> Callable[..., Any]:
-    """The function of a generated module, in a namespace of its own; tracebacks show the text."""
+    """The main function of a generated module; tracebacks show the text."""
+    function: Callable[..., Any] = namespace_of(module)[module.entry]
+    return function
+
+
+def namespace_of(module: NumpyModule) -> dict[str, Any]:
+    """All names of a generated module."""
     filename = _register(module)
     namespace: dict[str, Any] = {"__name__": f"convdsl_{module.entry}"}
     exec(compile(module.text, filename, "exec"), namespace)
-    function: Callable[..., Any] = namespace[module.entry]
-    return function
+    return namespace
 
 
 def _register(module: NumpyModule) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 # Names that the generated text itself uses; `_names` are its helpers.
 RESERVED = frozenset({
     "np", "out", "range", "min", "max", "slice", "sum", "tuple", "list", "zip", "str",
-    "ValueError", "name", "array", "shape", "dtype",
+    "ValueError", "name", "array", "shape", "dtype", "run", "bind", "dict", "isinstance", "int",
+    "len", "id", "set", "TypeError",
 })  # fmt: skip
 
 

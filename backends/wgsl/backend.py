@@ -14,6 +14,7 @@ from convdsl.backends.wgsl.emit import emit_module
 from convdsl.backends.wgsl.module import Limits, WgslModule
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
+from convdsl.ir.index_text import plain_text
 from convdsl.lowering.kernels import WorkgroupLimits
 from convdsl.lowering.pipeline import Lowered, Trace, lower_to_wgsl
 
@@ -66,7 +67,8 @@ class WgslExecutable(Executable):
         self.source = module.text
         self.trace = trace
         self.schedule = str(lowered.schedule)
-        self.plan = plan_of(lowered, definition, dispatches=len(module.kernels))
+        self.folds = module.folds
+        self.plan = plan_of(lowered, definition, len(module.kernels), module.folds)
         self._runner: Runner | None = None
         self._lock = Lock()
 
@@ -78,25 +80,32 @@ class WgslExecutable(Executable):
         m = self.module
         return {
             "sizes": list(m.sizes),
-            "definitions": {name: str(value) for name, value in m.definitions},
+            "definitions": {name: plain_text(value) for name, value in m.definitions},
             "uniforms": list(m.uniforms),
             "features": sorted(m.features),
             "buffers": [
                 {
                     "name": b.name, "dtype": b.dtype, "memory": b.memory,
-                    "shape": [str(e) for e in m.shapes.get(b.name, b.dims)],
+                    "shape": [plain_text(e) for e in m.shapes.get(b.name, b.dims)],
                 }
                 for b in m.buffers
             ],
             "kernels": [
                 {
                     "name": k.name, "entry": k.entry, "workgroup": list(k.workgroup),
-                    "dispatch": [str(e) for e in k.dispatch],
+                    "dispatch": [plain_text(e) for e in k.dispatch],
                     "bindings": [
                         {"binding": b.index, "buffer": b.buffer, "kind": b.kind} for b in k.bindings
                     ],
                 }
                 for k in m.kernels
+            ],
+            "folds": [
+                {
+                    "inputs": sorted(f.inputs), "sizes": sorted(f.sizes),
+                    "kernels": list(f.kernels), "results": list(f.results),
+                }
+                for f in m.folds
             ],
             "limits": _limits_json(m.limits),
         }  # fmt: skip
@@ -124,6 +133,11 @@ class WgslExecutable(Executable):
 
     def prepare(self, name: str, array: Array) -> DeviceTensor:
         return self.runner.upload(array, name)
+
+    def fold(
+        self, number: int, arrays: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        return self.runner.fold(number, arrays, sizes)
 
     def usable(self, prepared: Mapping[str, Any]) -> bool:
         return not any(tensor.session.lost for tensor in prepared.values())

@@ -20,6 +20,7 @@ from convdsl.backends.wgsl.threads import thread_shape, workgroup_size
 from convdsl.backends.wgsl.usage import Usage, free_sizes, usage
 from convdsl.backends.wgsl.vectors import Form, forms
 from convdsl.diagnostics import InternalError
+from convdsl.ir.folding import folds
 from convdsl.ir.index import Index
 from convdsl.ir.loop import Buffer, Kernel, LoopProgram
 
@@ -98,6 +99,7 @@ class _Module:
             limits=self._limits,
             features=features,
             shapes=self._shapes,
+            folds=folds(self._program),
         )
 
     # -- names and numbers of global buffers ------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from convdsl.ir.folding import Fold
 from convdsl.ir.index import Index
 from convdsl.ir.loop import Buffer
 
@@ -60,7 +61,8 @@ class WgslModule:
     `uniforms` names the sizes, in the order of the i32 fields of the uniform struct (empty when all
     sizes are numbers). `buffers` are inputs, temps and the output; a runner allocates temps and output.
     A kernel whose dispatch has a zero is not run. `shapes` are those of the tensors that users see,
-    where axes are products: the dims of a buffer are their factors.
+    where axes are products: the dims of a buffer are their factors. A fold is left out where a runner
+    has its results from an earlier run on the same inputs.
     """
 
     name: str
@@ -73,3 +75,4 @@ class WgslModule:
     limits: Limits
     features: frozenset[str] = field(default_factory=frozenset)
     shapes: Mapping[str, tuple[Index, ...]] = field(default_factory=dict)
+    folds: tuple[Fold, ...] = ()

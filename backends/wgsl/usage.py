@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from convdsl.backends.wgsl.vectors import storage_vectors
 from convdsl.diagnostics import InternalError
-from convdsl.ir.expr import free_names, loads
-from convdsl.ir.index import Index
-from convdsl.ir.loop import For, If, Kernel, Let, LoopProgram, Stmt, Store, statements
+from convdsl.ir.expr import loads
+from convdsl.ir.loop import Kernel, LoopProgram, Store, free_symbols, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +46,4 @@ def usage(kernel: Kernel, program: LoopProgram) -> Usage:
 
 def free_sizes(program: LoopProgram) -> frozenset[str]:
     """The names that kernels use and no loop or let binds."""
-    out: frozenset[str] = frozenset()
-    for kernel in program.kernels:
-        out |= _free(kernel.body)
-    return out
-
-
-def _free(body: tuple[Stmt, ...]) -> frozenset[str]:
-    out: frozenset[str] = frozenset()
-    for stmt in body:
-        match stmt:
-            case For(var, _, inner):
-                out |= var.low.free | var.high.free | (_free(inner) - {var.name})
-            case Let(name, value, inner):
-                out |= value.free | (_free(inner) - {name})
-            case If(conditions, inner):
-                out |= _names(p.index for p in conditions) | _free(inner)
-            case Store(access, value):
-                out |= access.free | free_names(value)
-                out |= _names(access.dims) | _names(
-                    d for load in loads(value) for d in load.access.dims
-                )
-    return out
-
-
-def _names(indices: Iterable[Index]) -> frozenset[str]:
-    names: set[str] = set()
-    for index in indices:
-        names |= index.free
-    return frozenset(names)
+    return frozenset[str]().union(*(free_symbols(kernel.body) for kernel in program.kernels))

@@ -16,6 +16,8 @@ from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.vectorize import LANES
 
 FEWEST = 32  # invocations that all GPUs run together at least
+MOST_CALLS = 1000  # host iterations that are never worth a warning
+LEAST_WORK = 2**14  # terms that take NumPy longer than the call
 
 
 def schedule_warnings(schedule: Schedule, seen: Sequence[Shot]) -> list[Warning]:
@@ -58,6 +60,9 @@ def _nests(schedule: Schedule, last: Shot) -> Iterator[Warning]:
         span = _mapped(schedule, name)
         if span is None:
             continue
+        if last.state.target == "numpy":
+            yield from _hosts(name, nest, span)
+            continue
         threads = product(x.extent for x in nest.loops if x.level == "thread").as_int()
         if threads is not None and threads < FEWEST:
             yield Warning(
@@ -73,6 +78,19 @@ def _nests(schedule: Schedule, last: Shot) -> Iterator[Warning]:
                 span,
                 f"map `{apart.name}`, or an inner part of it, to threads or vectorize it",
             )
+
+
+def _hosts(name: str, nest: Nest, span: Span) -> Iterator[Warning]:
+    """Python loops that cost more than what they run."""
+    hosts = [x for x in nest.loops if x.level == "host"]
+    count = product(x.extent for x in hosts).as_int()
+    each = product(x.extent for x in nest.loops if x.level != "host").as_int()
+    if count is not None and each is not None and count > MOST_CALLS and each < LEAST_WORK:
+        yield Warning(
+            f"Python runs the host loops of `{name}` {count:,} times, for {each:,} terms each",
+            span,
+            "map larger loops to slice or gemm; a call of NumPy takes about a microsecond",
+        )
 
 
 def _mapped(schedule: Schedule, name: str) -> Span | None:

@@ -1,11 +1,12 @@
 """Every diagnostic code with its title and long explanation: what `convdsl explain CODE` prints.
 
-Each module of this package holds one `TABLE`; `_TABLES` lists them in the order of their codes.
+Each module of this package holds one `TABLE`; a family can have several.
 """
 
 from __future__ import annotations
 
 from convdsl.codes.code import Code
+from convdsl.codes.equations import TABLE as EQUATIONS
 from convdsl.codes.ir import TABLE as IR
 from convdsl.codes.ops import TABLE as OPS
 from convdsl.codes.run import TABLE as RUN
@@ -16,7 +17,7 @@ from convdsl.codes.wgsl import TABLE as WGSL
 
 __all__ = ["CODES", "Code", "explain"]
 
-_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE]
+_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS]
 
 
 def _merge() -> dict[str, Code]:
@@ -25,7 +26,7 @@ def _merge() -> dict[str, Code]:
         if twice := merged.keys() & table:
             raise ValueError(f"explained twice: {sorted(twice)}")
         merged |= table
-    return merged
+    return dict(sorted(merged.items()))
 
 
 CODES: dict[str, Code] = _merge()

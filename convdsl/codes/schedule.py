@@ -36,7 +36,7 @@ TABLE: dict[str, Code] = {
         an earlier step made (`columns y -> col`). `phases` may leave results that no term reaches;
         they are the equations `y.hole`, `y.hole2`.
 
-        A `let` that is fused into its only reader is no equation of its own.
+        A `let` that is fused into what reads it is no equation of its own; `materialise h` keeps it one.
         """,
     ),
     "E0603": code(
@@ -68,9 +68,9 @@ TABLE: dict[str, Code] = {
     "E0606": code(
         "a number that a step cannot use",
         """
-        The factor of a `split` is from 1 to 65536, so that no rounded-up extent leaves 31 bits. The
-        `pad` of a `stage` is from 0 to 64, and only for tiles in workgroup memory: registers have
-        no banks.
+        The factor of a `split`, and the length of a block of `rfactor`, is from 1 to 65536, so that no
+        rounded-up extent leaves 31 bits. The `pad` of a `stage` is from 0 to 64, and only for tiles in
+        workgroup memory: registers have no banks.
         """,
     ),
     "E0607": code(
@@ -223,9 +223,9 @@ TABLE: dict[str, Code] = {
     "E0625": code(
         "a relation changed after its loops",
         """
-        `gather`, `solve`, `phases`, `columns` and `pack` rewrite an equation, whose loops are then
-        other ones. They come before the first step on its loops (`split`, `fuse`, `order`, `map`,
-        `stage`, `unroll`, `vectorize`, `partial`).
+        `inline`, `gather`, `solve`, `phases`, `columns`, `pack` and `rfactor` rewrite an equation, whose
+        loops are then other ones. They come before the first step on its loops (`split`, `fuse`,
+        `order`, `map`, `stage`, `unroll`, `vectorize`, `partial`).
         """,
     ),
     "E0626": code(
@@ -371,6 +371,54 @@ TABLE: dict[str, Code] = {
 
             map y: m_tile -> grid, n_tile -> grid, ...
             swizzle y: m_tile, n_tile by 8
+        """,
+    ),
+    "E0667": code(
+        "a step of another target",
+        """
+        Schedules for WGSL and for NumPy share their verbs on relations, and `split`, `fuse`, `order`,
+        `map` and `partial`. Workgroups, registers and vectors are of GPUs: `stage`, `unroll` and
+        `vectorize` are for WGSL, and loops are mapped to `grid`, `thread` or `serial` there. For NumPy
+        loops are mapped to `host`, `slice` or `gemm`, and `compute` says where a tensor is made.
+        """,
+    ),
+    "E0668": code(
+        "a host loop inside an expression",
+        """
+        A host loop is a Python loop; the loops mapped to `slice` or `gemm` are the axes of one NumPy
+        expression, which it runs in each iteration. So host loops stand outside: `order` them first.
+        """,
+    ),
+    "E0669": code(
+        "loops that are no matrix product",
+        """
+        Loops mapped to `gemm` become one np.matmul: of a sum of products of two operands, with all axes
+        of the expression. Which are rows, columns, terms or a batch follows from the operands: a summed
+        loop is an index of both, a free one of either. A summed loop that is not (a tap, say) goes to
+        the host.
+        """,
+    ),
+    "E0670": code(
+        "a range that depends on an axis",
+        """
+        The axes of a NumPy expression are ranges that do not depend on one another. After `gather` the
+        range of the summed loop depends on the result, and `split` leaves a condition on both of its
+        loops when its factor does not divide. Map one of the loops that the message names to the host.
+        """,
+    ),
+    "E0671": code(
+        "partial sums of no host loop",
+        """
+        In a schedule for NumPy `partial` adds up what each iteration of a *host* loop makes: NumPy sums
+        the axes of an expression by itself.
+        """,
+    ),
+    "E0672": code(
+        "a tensor that cannot be computed there",
+        """
+        `compute col at y: n` makes in each iteration of `n` what that iteration reads of `col`. So `y`
+        must be the only one that reads it, `n` one of its host loops, and `col` an intermediate tensor,
+        a `let` or one that a step made, with an index for each axis.
         """,
     ),
 }

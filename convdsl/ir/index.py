@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from convdsl.ir.atoms import Atom, Fn, FnOp, Monomial, Sym, term_key
-from convdsl.ir.index_text import index_text
+from convdsl.ir.index_text import index_text, plain_text
 
 
 class Index:
@@ -332,7 +332,7 @@ def _extreme(op: Literal["min", "max"], args: list[Index]) -> Index:
             continue
         kept = [o for o, d in zip(kept, distances, strict=True) if d is None or d * sign >= 0]
         kept.append(arg)
-    return kept[0] if len(kept) == 1 else _fn(op, *sorted(kept, key=str))
+    return kept[0] if len(kept) == 1 else _fn(op, *sorted(kept, key=plain_text))
 
 
 def product(factors: Iterable[Index | int]) -> Index:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from convdsl.ir.atoms import Fn, Sym
 from convdsl.ir.expr import Pred, Var
-from convdsl.ir.index import Index
+from convdsl.ir.index import Index, maximum, minimum
 
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
@@ -63,6 +63,26 @@ def never(pred: Pred, ranges: Mapping[str, Interval]) -> bool:
             return (low is not None and low > 0) or (high is not None and high < 0)
         case "ne":
             return low == 0 == high
+
+
+def simplest(index: Index, ranges: Mapping[str, Interval]) -> Index:
+    """A minimum or maximum without the arguments that never decide it."""
+    if len(index.terms) != 1 or index.terms[0][1] != 1 or len(index.terms[0][0]) != 1:
+        return index
+    atom = index.terms[0][0][0]
+    if not isinstance(atom, Fn) or atom.op not in ("min", "max"):
+        return index
+    kept = [simplest(a, ranges) for a in atom.args]
+    for arg in list(kept):
+        others = [b for b in kept if b is not arg]
+        ahead = ((b - arg if atom.op == "max" else arg - b) for b in others)
+        if others and any(always(Pred("ge", d), ranges) for d in ahead):
+            kept = others
+    combine = maximum if atom.op == "max" else minimum
+    out = kept[0]
+    for other in kept[1:]:
+        out = combine(out, other)
+    return out
 
 
 def _function(fn: Fn, ranges: Mapping[str, Interval]) -> Interval:

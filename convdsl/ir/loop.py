@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from convdsl.ir.expr import Access, DType, Expr, Pred, Var
+from convdsl.ir.expr import Access, DType, Expr, Pred, Var, free_names, loads
 from convdsl.ir.index import Index, product
 
 Level = Literal[
@@ -116,6 +116,25 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
         yield stmt
         if not isinstance(stmt, Store):
             yield from statements(stmt.body)
+
+
+def free_symbols(body: tuple[Stmt, ...]) -> frozenset[str]:
+    """The names in indices, extents of views included, that no loop or let of the body binds."""
+    out: frozenset[str] = frozenset()
+    for stmt in body:
+        match stmt:
+            case For(var, _, inner):
+                out |= var.low.free | var.high.free | (free_symbols(inner) - {var.name})
+            case Let(name, value, inner):
+                out |= value.free | (free_symbols(inner) - {name})
+            case If(conditions, inner):
+                out = out.union(free_symbols(inner), *(p.index.free for p in conditions))
+            case Store(access, value):
+                views = [access, *(load.access for load in loads(value))]
+                out = out.union(
+                    access.free, free_names(value), *(d.free for v in views for d in v.dims)
+                )
+    return out
 
 
 def map_body(stmt: Stmt, f: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:

@@ -85,7 +85,13 @@ class ExprReader:
                 return a * b
         if b == 0:
             self.fail("E0404", "this index divides by zero", parts(node)[1])
-        return a // b if node.data == "floordiv" else a % b
+        match node.data:
+            case "floordiv":
+                return a // b
+            case "ceildiv":
+                return -((-a) // b)
+            case _:
+                return a % b
 
     def _int(self, digits: str, node: Node) -> int:
         if len(digits) > 40:

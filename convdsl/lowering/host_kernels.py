@@ -105,10 +105,15 @@ class _Lowering:
 
 def _as_stated(equation: Equation) -> bool:
     """Whether the relations of an equation are still to be solved, or it never had any."""
-    reduction = the_reduction(equation.pieces[0].value)
-    tests = reduction.constraints if reduction is not None else ()
-    plain = not equation.pieces[0].guards and all(p.kind == "eq" for p in tests)
-    return len(equation.pieces) == 1 and plain
+    piece = equation.pieces[0]
+    if len(equation.pieces) > 1 or piece.guards:
+        return False
+    reduction = the_reduction(piece.value)
+    if reduction is None:
+        return True
+    names = {v.name for v in (*piece.vars, *reduction.vars)}
+    boxed = all(not (v.low.free | v.high.free) & names for v in reduction.vars)
+    return boxed and all(p.kind == "eq" for p in reduction.constraints)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,18 +66,25 @@ class Lowered:
     schedule: Schedule
 
 
+def _begin(system: System, given: Schedule | None, trace: Trace) -> tuple[System, System]:
+    """The system in normal form, and what the steps of a given schedule make of it."""
+    trace.system("definition", system)
+    normal = normalise(system, given.kept if given is not None else ())
+    trace.system("normalise", normal)
+    return normal, given.replay(normal).system if given is not None else normal
+
+
 def lower_to_numpy(
     system: System, algorithm: Algorithm | None, given: Schedule | None, trace: Trace
 ) -> Lowered:
-    trace.system("definition", system)
-    system = trace.system("normalise", normalise(system))
-    choices = choose_numpy(system, algorithm)
+    system, begun = _begin(system, given, trace)
+    choices = choose_numpy(begun, algorithm)
     schedule = default_numpy(system, choices, given)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system)
     trace.system("rewrite", state.system)
     trace.covers = prove_covers(state.system)
-    said = choices_of(choices, given)
+    said = choices_of([q.tensor for q in system.equations], choices, given)
     program = trace.program("lower", lower_host(state, said))
     return Lowered(program, state.system, said, {}, schedule)
 
@@ -89,14 +96,13 @@ def lower_to_wgsl(
     limits: WorkgroupLimits,
     trace: Trace,
 ) -> Lowered:
-    trace.system("definition", system)
-    system = trace.system("normalise", normalise(system))
-    choices = choose_wgsl(system, algorithm)
+    system, begun = _begin(system, given, trace)
+    choices = choose_wgsl(begun, algorithm)
     schedule, _ = default_schedule(system, choices, limits.threads, limits.bytes, given)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system)
     trace.system("rewrite", state.system)
     trace.covers = prove_covers(state.system)
     program = trace.program("lower", lower_wgsl(state, limits))
-    said = choices_of(choices, given)
+    said = choices_of([q.tensor for q in system.equations], choices, given)
     return Lowered(program, state.system, said, tiles_of(state), schedule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from convdsl.lowering.tiling import tiling_of
 from convdsl.passes.plan import Algorithm, Choice
@@ -10,12 +10,14 @@ from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State
 
 
-def choices_of(choices: Mapping[str, Choice], given: Schedule | None) -> Mapping[str, Choice]:
-    """The choices, those of equations that the schedule names replaced by what it says."""
+def choices_of(
+    names: Iterable[str], choices: Mapping[str, Choice], given: Schedule | None
+) -> Mapping[str, Choice]:
+    """The choices of some equations, those that the schedule names replaced by what it says."""
+    out = {name: choices[name] for name in names if name in choices}
     if given is None:
-        return choices
-    out = dict(choices)
-    for name in choices:
+        return out
+    for name in list(out):
         verbs = {s.verb for s in given.steps if getattr(s, "equation", "").split(".")[0] == name}
         if verbs:
             algorithm: Algorithm = choices[name].algorithm

@@ -1,5 +1,7 @@
 """What a scheduled nest makes of a product: who computes which results, in numbers.
 
+A tile is the part of one workgroup on a GPU, and that of one NumPy expression on the host.
+
 The roles are those of `convdsl.passes.contraction`; of what is no product the columns are the fastest
 variable of the result, and the rows all others. For the plan and for pictures; no pass reads it.
 """
@@ -15,6 +17,8 @@ from convdsl.ir.index import Index, product
 from convdsl.passes.contraction import contraction_of
 from convdsl.schedule.nest import Loop, Nest, operands
 
+OUTSIDE = ("grid", "host")
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -26,18 +30,18 @@ class Side:
 
     @property
     def inside(self) -> tuple[Loop, ...]:
-        """The loops of one workgroup."""
-        return tuple(x for x in self.loops if x.level != "grid")
+        """The loops of one workgroup, or of one NumPy expression."""
+        return tuple(x for x in self.loops if x.level not in OUTSIDE)
 
     @property
     def tile(self) -> Index:
-        """How many of them a workgroup has."""
+        """How many results one of those has."""
         return product(x.extent for x in self.inside)
 
     @property
     def groups(self) -> Index:
-        """How many workgroups stand along it."""
-        return product(x.extent for x in self.loops if x.level == "grid")
+        """How many of those stand along it."""
+        return product(x.extent for x in self.loops if x.level in OUTSIDE)
 
     @property
     def threads(self) -> Index:

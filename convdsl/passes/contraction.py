@@ -87,9 +87,9 @@ def contraction_of(piece: Piece, related: bool = False) -> Contraction | None:
         reduction,
         Operand(first, tuple(conditions[0])),
         Operand(second, tuple(conditions[1])),
-        batch=_ordered(piece, (v for v in piece.vars if v.name in both)),
-        m=_ordered(piece, (v for v in piece.vars if v.name in in_first - both)),
-        n=_ordered(piece, (v for v in piece.vars if v.name not in in_first)),
+        batch=slowest_first(piece, (v for v in piece.vars if v.name in both)),
+        m=slowest_first(piece, (v for v in piece.vars if v.name in in_first - both)),
+        n=slowest_first(piece, (v for v in piece.vars if v.name not in in_first)),
         k=reduction.vars,
     )
 
@@ -139,6 +139,6 @@ def _fastest(piece: Piece) -> str | None:
     return max(moving, key=lambda n: _stride_rank(piece, n), default=None)
 
 
-def _ordered(piece: Piece, variables: Iterable[Var]) -> tuple[Var, ...]:
+def slowest_first(piece: Piece, variables: Iterable[Var]) -> tuple[Var, ...]:
     """Slowest first, by the layout of the result."""
     return tuple(sorted(variables, key=lambda v: _stride_rank(piece, v.name)))

@@ -1,6 +1,7 @@
 """Bring equations into the form the later passes expect.
 
-* `inline`: a let without reductions disappears into its readers; one with reductions stays a tensor.
+* `inline`: a let without reductions disappears into its readers; one with reductions stays a tensor,
+  and so does one that a schedule keeps.
 * `from_zero`: every variable runs from zero.
 * `simplify`: axes of extent one and neutral constants are dropped.
 * `materialise`: reductions inside reductions, and all but one of several, become tensors of their own,
@@ -9,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from convdsl.ir.equation import Equation, Piece, System, Tensor
@@ -27,16 +28,17 @@ from convdsl.ir.expr import (
     map_index,
     walk,
 )
-from convdsl.ir.index import Index, const, sym
+from convdsl.ir.index import Index, as_name, const, sym
 from convdsl.passes.names import Names
 from convdsl.passes.simplify import simplify
 
 
-def normalise(system: System) -> System:
-    return materialise(simplify(from_zero(inline(system))))
+def normalise(system: System, kept: Iterable[str] = ()) -> System:
+    """The system in normal form; the lets in `kept` stay tensors."""
+    return materialise(simplify(from_zero(inline(system, frozenset(kept)))))
 
 
-def inline(system: System) -> System:
+def inline(system: System, kept: frozenset[str]) -> System:
     """Fuse lets into the equations that read them, where that repeats no work worth keeping.
 
     A let without reductions is fused when it is read once or is cheap; one with a reduction when a
@@ -44,22 +46,24 @@ def inline(system: System) -> System:
     that equation's epilogue and both run in one loop nest. All others stay tensors.
     """
     equations = list(system.equations)
-    for name in [t.name for t in system.tensors if t.role == "let" and t.dtype != "f16"]:
+    lets = [t for t in system.tensors if t.role == "let" and t.name not in kept]
+    for name in [t.name for t in lets if t.dtype != "f16"]:
         at = next(n for n, q in enumerate(equations) if q.tensor == name)
-        readers = [n for n, q in enumerate(equations) if _reads(q, name)]
+        readers = [n for n, q in enumerate(equations) if reads_of(q, name)]
         if len(equations[at].pieces) != 1 or not readers:
             continue
         body = equations[at].pieces[0]
         if all(_may_fuse(body, equations[n], len(readers)) for n in readers):
             for n in readers:
-                equations[n] = _fuse(body, equations[n])
+                equations[n] = fused(equations[n], name, body, body.value)
             del equations[at]
     left = {q.tensor for q in equations}
-    kept = tuple(t for t in system.tensors if t.role == "input" or t.name in left)
-    return replace(system, tensors=kept, equations=tuple(equations))
+    tensors = tuple(t for t in system.tensors if t.role == "input" or t.name in left)
+    return replace(system, tensors=tensors, equations=tuple(equations))
 
 
-def _reads(equation: Equation, name: str) -> list[Load]:
+def reads_of(equation: Equation, name: str) -> list[Load]:
+    """The reads of a tensor in an equation."""
     return [
         e
         for piece in equation.pieces
@@ -74,7 +78,7 @@ _LONGEST = 200  # nodes of a fused value: a let that is read twice doubles, and 
 
 def _may_fuse(body: Piece, reader: Equation, readers: int) -> bool:
     name, dims = body.access.tensor, body.access.dims
-    reads = _reads(reader, name)
+    reads = reads_of(reader, name)
     if any(r.access.dims != dims for r in reads):
         return False
     if len(reads) > 1 and len(reads) * sum(1 for _ in walk(body.value)) > _LONGEST:
@@ -94,18 +98,23 @@ def _may_fuse(body: Piece, reader: Equation, readers: int) -> bool:
     return cheap or (readers == 1 and len(reads) == 1)
 
 
-def _fuse(body: Piece, reader: Equation) -> Equation:
-    name = body.access.tensor
+def fused(reader: Equation, name: str, body: Piece, value: Expr) -> Equation:
+    """The reader with `value` in the place of each read of `name`, whose one piece is `body`.
+
+    Each index of the access of `body` is a variable, and all reads are through its view.
+    """
+    variables = [as_name(i) or "" for i in body.access.index]
 
     def fuse(piece: Piece) -> Piece:
-        names = Names({v.name for v in piece.vars} | _bound(piece.value))
-        fresh = {b: sym(names.fresh(b)) for b in sorted(_bound(body.value))}
-        value = _renamed(body.value, fresh)
+        own = {v.name for v in (*body.vars, *piece.vars)}
+        names = Names(own | _bound(piece.value))
+        fresh = {b: sym(names.fresh(b)) for b in sorted(_bound(value))}
+        renamed = _renamed(value, fresh)
 
         def visit(e: Expr) -> Expr:
             if isinstance(e, Load) and e.access.tensor == name:
-                values = dict(zip((v.name for v in body.vars), e.access.index, strict=True))
-                return map_index(value, lambda i: i.substitute(values))
+                values = dict(zip(variables, e.access.index, strict=True))
+                return map_index(renamed, lambda i: i.substitute(values))
             return map_children(e, visit)
 
         return replace(piece, value=visit(piece.value))

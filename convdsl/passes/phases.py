@@ -11,7 +11,7 @@ Positions that no tap reaches become pieces of their own, which hold the empty s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from convdsl.ir.equation import Piece
@@ -68,11 +68,13 @@ class DenseForm:
     ways: tuple[Solved | Phased, ...]
 
 
-def dense_form(piece: Piece, data_first: Sequence[str]) -> DenseForm | None:
+def dense_form(
+    piece: Piece, data_first: Sequence[str], data: frozenset[str] = frozenset()
+) -> DenseForm | None:
     """All relations of a piece made dense, or None where some equation has no such form.
 
     `data_first` lists tensors in the order of the op's signature: with unknown sizes, the variable of
-    the earlier tensor is taken to be the long one.
+    the earlier tensor is taken to be the long one, unless `data` names the long ones.
     """
     reduction = the_reduction(piece.value)
     if reduction is None:
@@ -81,7 +83,7 @@ def dense_form(piece: Piece, data_first: Sequence[str]) -> DenseForm | None:
     pieces: tuple[Piece, ...] = (piece,)
     ways: list[Solved | Phased] = []
     while (found := next_equation(pieces[0])) is not None:
-        way = _best_way(pieces[0], *found, data_first)
+        way = _best_way(pieces[0], *found, data_first, data)
         if way is None:
             return None
         if way.unit is not None:
@@ -91,7 +93,7 @@ def dense_form(piece: Piece, data_first: Sequence[str]) -> DenseForm | None:
         assert way.split is not None
         fresh = (names.fresh("t"), names.fresh("r"), names.fresh("j"))
         ways.append(Phased(way.split.output, way.split.tap, *fresh))
-        dense, holes = _split(pieces[0], *found, way.split, fresh)
+        dense, holes = _split(pieces[0], *found, way.split, fresh, names)
         pieces = (_simplify(dense), *pieces[1:], *(_simplify(h) for h in holes))
     return DenseForm(pieces, tuple(ways))
 
@@ -108,9 +110,12 @@ def solve_for(piece: Piece, name: str) -> Piece | None:
 
 
 def split_relation(
-    piece: Piece, output: str, tap: str, fresh: tuple[str, str, str]
+    piece: Piece, output: str, tap: str, fresh: tuple[str, str, str], taken: Iterable[str]
 ) -> tuple[Piece, ...] | None:
-    """The relation between `output` and `tap` split into phases: the dense piece and its holes."""
+    """The relation between `output` and `tap` split into phases: the dense piece and its holes.
+
+    `fresh` are new names for block, phase and tap block; `taken` are names that no index may have.
+    """
     found = equation_with(piece, output, tap)
     if found is None:
         return None
@@ -125,7 +130,8 @@ def split_relation(
     split = split_phases(form, variables[output], variables[data], variables[tap])
     if split is None:
         return None
-    dense, holes = _split(piece, reduction, pred, split, fresh)
+    names = Names({*variables, *fresh, *taken})
+    dense, holes = _split(piece, reduction, pred, split, fresh, names)
     return (_simplify(dense), *(_simplify(h) for h in holes))
 
 
@@ -184,7 +190,11 @@ def empty_value(reduction: Reduce) -> Expr:
 
 
 def _best_way(
-    piece: Piece, reduction: Reduce, pred: Pred, data_first: Sequence[str]
+    piece: Piece,
+    reduction: Reduce,
+    pred: Pred,
+    data_first: Sequence[str],
+    data: frozenset[str],
 ) -> _Way | None:
     index = pred.index
     form = linear(index, [v.name for v in piece.vars + reduction.vars])
@@ -201,8 +211,8 @@ def _best_way(
         if abs(form.coefficients[v.name]) == 1
     ]
     if len(reduced) == 2 and len(free) == 1 and not coupled:
-        for data, tap in (reduced, reduced[::-1]):
-            split = split_phases(form, free[0], data, tap)
+        for source, tap in (reduced, reduced[::-1]):
+            split = split_phases(form, free[0], source, tap)
             if split is not None:
                 visits = (split.high - split.low) * split.phases * split.taps
                 ways.append(_Way(None, split, visits))
@@ -210,16 +220,20 @@ def _best_way(
         return None
     if all(w.visits.as_int() is not None for w in ways):
         return min(ways, key=lambda w: w.visits.as_int() or 0)
-    return max(ways, key=lambda w: _likely(w, form, reduction, data_first))
+    return max(ways, key=lambda w: _likely(w, form, reduction, data_first, data))
 
 
 def _likely(
-    way: _Way, form: Linear, reduction: Reduce, data_first: Sequence[str]
+    way: _Way,
+    form: Linear,
+    reduction: Reduce,
+    data_first: Sequence[str],
+    data: frozenset[str],
 ) -> tuple[int, int]:
     """With unknown sizes: solve for the variable of the earliest tensor; a plain unit way first."""
     solved = way.unit if way.unit is not None else way.split.data if way.split else ""
     ranks = {
-        name: min(
+        name: -1 if name in data else min(
             (data_first.index(a.access.tensor) for a in loads(reduction.body)
              if name in a.access.free and a.access.tensor in data_first),
             default=len(data_first),
@@ -267,7 +281,12 @@ def _eliminate(piece: Piece, reduction: Reduce, pred: Pred, name: str) -> Piece:
 
 
 def _split(
-    piece: Piece, reduction: Reduce, pred: Pred, split: PhaseSplit, fresh: tuple[str, str, str]
+    piece: Piece,
+    reduction: Reduce,
+    pred: Pred,
+    split: PhaseSplit,
+    fresh: tuple[str, str, str],
+    names: Names,
 ) -> tuple[Piece, list[Piece]]:
     out = next(v for v in piece.vars if v.name == split.output)
     data = next(v for v in reduction.vars if v.name == split.data)
@@ -297,7 +316,7 @@ def _split(
         )
         holes.append(replace(hole, guards=hole.guards + inside(out, position)))
     if split.gap > 1:
-        q, h = f"{t}_gap", f"{r}_gap"
+        q, h = names.fresh(f"{t}_gap"), names.fresh(f"{r}_gap")
         place = sym(q) * split.gap + modulo(sym(h) + split.offset, const(split.gap))
         between = (
             Var(q, const(0), ceildiv(out.high, split.gap)),

@@ -46,7 +46,7 @@ def choose_wgsl(system: System, wanted: Algorithm | None = None) -> dict[str, Ch
 
 
 def _numpy(equation: Equation, wanted: Algorithm | None) -> Choice:
-    (piece,) = equation.pieces
+    piece = equation.pieces[0]  # further ones hold the empty sum
     reduction = the_reduction(piece.value)
     if reduction is None:
         return Choice("gather", "elementwise")
@@ -94,7 +94,7 @@ def _scatters(contraction: Contraction, columns: Columns) -> bool:
 
 
 def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | None) -> Choice:
-    (piece,) = equation.pieces
+    piece = equation.pieces[0]  # further ones hold the empty sum
     reduction = the_reduction(piece.value)
     if reduction is None:
         return Choice("gather", "elementwise")

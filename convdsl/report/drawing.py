@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from convdsl.ir.atoms import Fn
-from convdsl.ir.index import Index
 from convdsl.report.markup import Child, Markup, tag
 
 
@@ -70,21 +68,7 @@ def drawing(width: float, height: float, title: str, *children: Child) -> Markup
     )  # fmt: skip
 
 
-def words(index: Index) -> str:
-    """An extent, a quotient rounded up as `ceil(a / b)`."""
-    factors, count = [], 1
-    match index.terms:
-        case ((monomial, -1),):
-            for atom in monomial:
-                if isinstance(atom, Fn) and atom.op == "//" and count == 1:
-                    factors.append(f"ceil({-atom.args[0]} / {atom.args[1]})")
-                    count = 2
-                else:
-                    factors.append(str(atom))
-    return "*".join(factors) if count == 2 else str(index)
-
-
 def short(text: object, most: int = 26) -> str:
     """A text that fits a label."""
-    shown = words(text) if isinstance(text, Index) else str(text)
+    shown = str(text)
     return shown if len(shown) <= most else shown[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from convdsl.ir.index import product
 from convdsl.ir.loop import LoopProgram
 from convdsl.lowering.tiling import Tiling, tiling_of
-from convdsl.report.drawing import words
 from convdsl.report.markup import Child, Markup, tag
 from convdsl.report.pictures import group_picture, product_picture, sum_picture
 from convdsl.report.steps import Shot
@@ -24,27 +24,43 @@ def figures(kernel: Kernel, last: Shot) -> list[Markup]:
     """For each piece a heading, facts and pictures."""
     program = kernel.executable.trace.steps["lower"]
     assert isinstance(program, LoopProgram)
-    pieces = last.state.pieces()
+    host = last.state.target == "numpy"
+    memory = dict(zip(last.state.pieces(), map(_tile_bytes, program.kernels), strict=False))
     out: list[Markup] = []
-    for name, loops in zip(pieces, program.kernels, strict=True):
+    for name in last.state.pieces():
         nest = last.state.nests.get(name)
         out.append(tag("h3", tag("code", name)))
         if nest is None:
-            out.append(tag("p", "Every thread computes one result.", class_="soft"))
+            plain = "Slices over the taps." if host else "Every thread computes one result."
+            out.append(tag("p", plain, class_="soft"))
         else:
             tiling = tiling_of(nest)
-            out.append(_facts(nest, tiling, loops))
-            out.append(_figures(name, nest, tiling))
+            facts = _host_facts(nest, tiling) if host else _facts(nest, tiling, memory[name])
+            shown = [tag("div", tag("dt", what), tag("dd", text)) for what, text in facts.items()]
+            out.append(tag("dl", *shown, class_="facts"))
+            out.append(_figures(name, nest, tiling, host))
     return out
 
 
-def _facts(nest: Nest, tiling: Tiling, loops: Loops) -> Markup:
-    grid = [words(x.extent) for x in nest.loops if x.level == "grid"]
+def _tile_bytes(loops: Loops) -> int:
+    """The workgroup memory of a kernel."""
+    tiles = [b for b in loops.locals if b.memory == "workgroup"]
+    return sum((b.elements * _BYTES[b.dtype]).as_int() or 0 for b in tiles)
+
+
+def _host_facts(nest: Nest, tiling: Tiling) -> dict[str, str]:
+    hosts = [str(x.extent) for x in nest.loops if x.level == "host"]
+    inside = product(x.extent for x in nest.loops if x.reduced and x.level != "host")
+    return {
+        "host iterations": TIMES.join(hosts) or "1",
+        "results of an expression": f"{tiling.rows.tile}{TIMES}{tiling.columns.tile}",
+        "terms of an expression": str(inside),
+    }
+
+
+def _facts(nest: Nest, tiling: Tiling, used: int) -> dict[str, str]:
+    grid = [str(x.extent) for x in nest.loops if x.level == "grid"]
     threads = [str(x.extent) for x in nest.loops if x.level == "thread"]
-    memory = [
-        (b.elements * _BYTES[b.dtype]).as_int() for b in loops.locals if b.memory == "workgroup"
-    ]
-    used = sum(m or 0 for m in memory)
     facts = {
         "workgroups": TIMES.join(grid) or "1",
         "threads in each": TIMES.join(threads)
@@ -55,16 +71,17 @@ def _facts(nest: Nest, tiling: Tiling, loops: Loops) -> Markup:
     }
     if tiling.depth is not None:
         facts["terms staged at a time"] = str(tiling.depth)
-    shown = [tag("div", tag("dt", name), tag("dd", text)) for name, text in facts.items()]
-    return tag("dl", *shown, class_="facts")
+    return facts
 
 
-def _figures(name: str, nest: Nest, tiling: Tiling) -> Markup:
+def _figures(name: str, nest: Nest, tiling: Tiling, host: bool) -> Markup:
     result = nest.piece.access.tensor
     shown = [
-        tag("figure", product_picture(tiling, result), tag("figcaption", *_of_product(tiling)))
+        tag(
+            "figure", product_picture(tiling, result), tag("figcaption", *_of_product(tiling, host))
+        )
     ]
-    group = group_picture(tiling)
+    group = None if host else group_picture(tiling)
     if group is not None:
         shown.append(tag("figure", group, tag("figcaption", *_of_group(tiling))))
     summed = sum_picture(nest)
@@ -73,10 +90,11 @@ def _figures(name: str, nest: Nest, tiling: Tiling) -> Markup:
     return tag("div", *shown, class_="figures", aria_label=name)
 
 
-def _of_product(tiling: Tiling) -> list[Child]:
+def _of_product(tiling: Tiling, host: bool) -> list[Child]:
+    who = "One expression" if host else "One workgroup"
     tiles = f"{tiling.rows.tile}{TIMES}{tiling.columns.tile}"
     out: list[Child] = [
-        tag("b", "The result"), " in tiles. ", _key("mine"), "One workgroup computes ",
+        tag("b", "The result"), " in tiles. ", _key("mine"), f"{who} computes ",
         f"{tiles} results",
     ]  # fmt: skip
     names = [n for n in (tiling.a, tiling.b) if n]
@@ -98,7 +116,7 @@ def _of_group(tiling: Tiling) -> list[Child]:
 def _of_sum(tiling: Tiling) -> list[Child]:
     out: list[Child] = [
         tag("b", "The sum"),
-        f" of {words(tiling.terms.extent)} terms, loop by loop; ",
+        f" of {tiling.terms.extent} terms, loop by loop; ",
     ]
     out += ["one iteration of each is opened below it."]
     if tiling.depth is not None:

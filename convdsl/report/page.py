@@ -9,7 +9,7 @@ from convdsl._version import __version__
 from convdsl.report.change import change
 from convdsl.report.figures import figures
 from convdsl.report.markup import Markup, join, tag
-from convdsl.report.steps import Shot, changes, shots
+from convdsl.report.steps import Shot, changes, how, shots
 from convdsl.report.style import CSS
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _texts(kernel: Kernel, text: str) -> Markup:
 
 def _steps(seen: list[Shot]) -> Markup:
     given = any(shot.given for shot in seen)
-    parts = [tag("h2", "Steps", id="steps"), tag("p", _explained(len(seen) - 1, given))]
+    parts = [tag("h2", "Steps", id="steps"), tag("p", _explained(seen, given))]
     first = [change(name, text, text) for name, text in seen[0].nests.items()]
     if len(seen) == 1:
         parts += first
@@ -95,9 +95,10 @@ def _steps(seen: list[Shot]) -> Markup:
     return tag("section", *parts)
 
 
-def _explained(count: int, given: bool) -> str:
+def _explained(seen: list[Shot], given: bool) -> str:
+    count = len(seen) - 1
     if not count:
-        return "There are no steps: every thread computes one result."
+        return f"There are no steps:{how(seen[0].state, '')}."
     who = "Steps that the schedule leaves open are filled in." if given else "All are chosen."
     return (
         f"{count} step{'' if count == 1 else 's'}, each with the loops before and after; what changed "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product as combinations
 
 from convdsl.lowering.tiling import Side, Tiling
-from convdsl.report.drawing import Box, drawing, label, lattice, line, rect, short, turned, words
+from convdsl.report.drawing import Box, drawing, label, lattice, line, rect, short, turned
 from convdsl.report.markup import Markup
 from convdsl.schedule.nest import Loop, Nest
 
@@ -44,7 +44,7 @@ def product_picture(tiling: Tiling, result: str) -> Markup:
         label(c.x + width * 0.75, c.y + height * 0.75 + 4, result, "middle", "name"),
         label(b.x, b.y - 8, _count(columns, "column")),
         turned(a.x - 8, c.y + height / 2, _count(rows, "row")),
-        label(a.x, b.y + STRIP / 2, short(f"{words(tiling.terms.extent)} terms", 12), kind="small"),
+        label(a.x, b.y + STRIP / 2, short(f"{tiling.terms.extent} terms", 12), kind="small"),
         label(a.x, b.y + STRIP / 2 + 12, short(f"({', '.join(tiling.terms.names)})", 12), kind="small"),
     ]  # fmt: skip
     title = f"{result}: {_count(rows, 'row')}, {_count(columns, 'column')}, in tiles"
@@ -94,7 +94,7 @@ def sum_picture(nest: Nest) -> Markup | None:
         out.append(rect(box, "sum"))
         out.append(rect(first, "staged" if _copied(nest, loop, "workgroup") else "band"))
         out += lattice(box, [], [n / parts for n in range(1, parts)])
-        labels.append(label(10, y - 4, short(f"{loop.name}: {words(loop.extent)}", 22)))
+        labels.append(label(10, y - 4, short(f"{loop.name}: {loop.extent}", 22)))
         labels.append(label(10 + width, y - 4, _notes(nest, loop), "end", "small"))
         if number + 1 < len(loops):
             out.append(line(10, y + 14, 10, y + ROW, "zoom"))
@@ -202,7 +202,7 @@ def _count(side: Side, what: str) -> str:
     names = f" ({', '.join(side.names)})" if side.names else ""
     number = side.extent.as_int()
     plural = "" if number == 1 else "s"
-    return short(f"{words(side.extent)} {what}{plural}{names}", 30)
+    return short(f"{side.extent} {what}{plural}{names}", 30)
 
 
 def _copied(nest: Nest, loop: Loop, memory: str) -> list[str]:

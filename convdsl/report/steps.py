@@ -75,7 +75,7 @@ def shots(kernel: Kernel) -> list[Shot]:
     count = 0 if given is None else len(given.steps)
     system = kernel.executable.trace.steps["normalise"]
     assert isinstance(system, System)
-    out = [Shot(None, False, begin(system))]
+    out = [Shot(None, False, begin(system, schedule.target))]
     for number, step in enumerate(schedule.steps):
         out.append(Shot(step, number < count, step.apply(out[-1].state)))
     return out
@@ -113,4 +113,6 @@ def _nests(shot: Shot, nests: dict[str, str], indent: str) -> list[str]:
 
 def how(state: State, name: str) -> str:
     """How a piece runs that no loop verb has touched."""
-    return "" if name in state.nests else " one thread a result"
+    if name in state.nests:
+        return ""
+    return " one thread a result" if state.target == "wgsl" else " slices over its taps"

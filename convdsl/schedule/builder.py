@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from convdsl.ir.equation import System
 from convdsl.passes.names import Names
-from convdsl.passes.phases import Phased, Solved, dense_form
+from convdsl.passes.phases import Phased, Solved, dense_form, equation_with
 from convdsl.passes.plan import Choice
 from convdsl.schedule.nest import Target, nest_of
 from convdsl.schedule.schedule import Schedule
@@ -16,9 +16,10 @@ from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 
-RELATIONS = Gather | Solve | Phases | Columns
+RELATIONS = Gather | Solve | Phases | Columns | Rfactor
 
 
 class Builder:
@@ -31,17 +32,23 @@ class Builder:
         self.given = given if given is not None else Schedule(system.name, target)
         self.state: State = start(system, target) if given is None else given.replay(system)
         self.steps: list[Step] = []
+        self.stated = {q.tensor for q in system.equations}
         self.data_first = [t.name for t in system.inputs]
         self.outside = {t.name for t in self.state.system.tensors} | set(system.sizes)
         self.outside |= {n for n, _ in system.definitions}
 
     def pending(self, choices: Mapping[str, Choice]) -> Iterator[tuple[str, Choice | None]]:
-        """Equations whose loops nobody has arranged; without a choice where relations are treated."""
+        """Equations whose loops nobody has arranged.
+
+        Without a choice where the given steps have treated the relations, or made the equation so
+        that it has none.
+        """
         treated = {s.equation for s in self.given.steps if isinstance(s, RELATIONS)}
         for equation in self.state.system.equations:
             name = equation.tensor
+            stated = name in self.stated or equation_with(equation.pieces[0]) is not None
             if name not in self.state.nests:
-                yield name, None if name in treated else choices.get(name)
+                yield name, choices[name] if stated and name not in treated else None
 
     def schedule(self) -> Schedule:
         return self.given.then(*self.steps)
@@ -56,10 +63,13 @@ class Builder:
         if pairs:
             self.do(Map(name, tuple(pairs)))  # type: ignore[arg-type]
 
-    def dense(self, name: str) -> list[Phases] | None:
-        """Solve the relations of an equation or split them into phases; None where that has no form."""
+    def dense(self, name: str, data: frozenset[str] = frozenset()) -> list[Phases] | None:
+        """Solve the relations of an equation or split them into phases; None where that has no form.
+
+        `data` names the variables that are solved for where sizes are unknown.
+        """
         piece = self.state.pieces()[name]
-        form = dense_form(piece, self.data_first)
+        form = dense_form(piece, self.data_first, data)
         if form is None:
             return None
         phases: list[Phases] = []

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from convdsl.ir.expr import Pred
 from convdsl.ir.text_expr import pred_text
-from convdsl.schedule.check import refuse, refuse_tail
+from convdsl.schedule.check import refuse
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.show import shown_names
 
@@ -15,7 +15,13 @@ def check_numpy(equation: str, nest: Nest) -> None:
     """CdslError for a nest that is no host program as it is mapped."""
     for tail in nest.tails:
         if tail.policy == "pad":
-            refuse_tail(equation, nest, tail.condition, "pad")
+            free = tail.condition.index.free
+            refuse(
+                equation, nest, "E0634",
+                f"`tail pad` for {pred_text(tail.condition)}: nothing holds zeros there",
+                next((x.name for x in reversed(nest.loops) if x.name in free), None),
+                "use `tail guard`: a range ends there, and no term is computed in vain",
+            )  # fmt: skip
     _check_order(equation, nest)
     _check_products(equation, nest)
     _check_axes(equation, nest)

@@ -12,21 +12,24 @@ from convdsl.passes.columns import Columns as Roles
 from convdsl.passes.columns import columns_of
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.names import Names
+from convdsl.passes.numpy_partial import TAPS
+from convdsl.passes.phases import equation_with
 from convdsl.passes.plan import Choice
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
-from convdsl.schedule.nest import Nest, product_factors
+from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.order import Order
+from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.split import Split
 
 CAP = 64 * 2**20  # bytes of a column buffer
 SHORT = 32  # a data axis below this length is merged with the others into one product
 LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
-BLOCK = 256  # positions at a time where sizes are unknown
+BLOCK = 512  # positions at a time where sizes are unknown
 
 
 def default_numpy(
@@ -38,12 +41,15 @@ def default_numpy(
     """
     builder = _Builder(system, "numpy", given)
     for name, choice in builder.pending(choices):
-        builder.equation(name, "phases" if choice is None else choice.algorithm)
+        if choice is not None:
+            builder.equation(name, choice.algorithm)
+        elif not builder.equation(name, "phases") and not builder.tied(name):
+            builder.slices(name)
     return builder.schedule()
 
 
 class _Builder(Builder):
-    def equation(self, name: str, algorithm: str) -> None:
+    def equation(self, name: str, algorithm: str) -> bool:
         """Arrange an equation as matrix products, where it has such a form."""
         before, count = self.state, len(self.steps)
         done = False
@@ -55,11 +61,30 @@ class _Builder(Builder):
             try:
                 for label, nest in self.state.nests.items():
                     check_numpy(label, nest)
-                return
+                return True
             except CdslError:
                 pass  # slices over the taps do it, too
         self.state = before
         del self.steps[count:]
+        return False
+
+    def tied(self, name: str) -> bool:
+        """Whether there is a relation left, which slices over the taps follow by themselves."""
+        return equation_with(self.state.pieces()[name]) is not None
+
+    def slices(self, name: str) -> None:
+        """Host loops over what the ranges of others depend on, slices inside."""
+        nest = self.state.nest(name)
+        hosts = {n for x in nest.loops for n in nest.around(x)}
+        for pred in conditions_of(nest):
+            tied = [x for x in nest.loops if x.name in pred.index.free and x.name not in hosts]
+            plain = pred.kind == "ge" and all(pred.index.is_affine_in([x.name]) for x in tied)
+            tied.sort(key=lambda x: x.extent.as_int() or 1 << 31)
+            hosts |= {x.name for x in (tied[:-1] if plain else tied)}
+        order = [x.name for x in nest.loops if x.name in hosts]
+        if order:
+            self.do(Order(name, (*order, *(x.name for x in nest.loops if x.name not in hosts))))
+            self.map(name, host=order)
 
     def product(self, name: str) -> bool:
         """A matrix product, for each setting of the summed loops that are none of its terms."""
@@ -75,10 +100,27 @@ class _Builder(Builder):
         if product(nest.loop(n).extent for n in depth) == 1:
             return False
         free = [x.name for x in nest.loops if not x.reduced]
+        hosts = self._partial_sums(name, hosts)
         if hosts:
             self.do(Order(name, (*hosts, *free, *depth)))
         self.map(name, host=hosts, gemm=[*free, *depth])
         return True
+
+    def _partial_sums(self, name: str, taps: list[str]) -> list[str]:
+        """Taps whose terms are added up in blocks of `TAPS`: a longer sum loses accuracy."""
+        nest = self.state.nest(name)
+        if nest.reduction is None or nest.reduction.dtype != "f32":
+            return taps
+        lengths = [(n, nest.loop(n).extent.as_int()) for n in taps]
+        long = next((n for n, length in reversed(lengths) if length is None or length > TAPS), None)
+        if long is None:
+            return taps
+        fresh = Names(nest.taken | self.outside).fresh
+        block, inside = fresh(f"{long}_block"), fresh(f"{long}_in")
+        self.do(Split(name, long, TAPS, block, inside))
+        self.do(Partial(name, block))
+        at = taps.index(long)
+        return [*taps[:at], block, inside, *taps[at + 1 :]]
 
     def columns(self, name: str) -> bool:
         """One product for all taps, then overlapping blocks are added up, bounded by `CAP`."""
@@ -89,7 +131,7 @@ class _Builder(Builder):
             return False
         made = self.tensor("columns")
         self.do(Columns(name, made))
-        phases = self.dense(name)
+        phases = self.dense(name, frozenset(v.name for v in roles.data))
         if phases is None:
             return False
         wide = bool(phases) and all(self._wide(name, step) for step in phases)
@@ -172,6 +214,7 @@ class _Builder(Builder):
         if not wide:
             blocks = [n for n in own if any(n.split("_in")[0] == s.block for s in phases)]
             own = [n for n in own if n not in blocks] + blocks
+        taps = self._partial_sums(name, taps)
         self.do(Order(name, (*hosts, *taps, *own)))
         self.map(name, host=[*hosts, *taps])
 

@@ -28,7 +28,7 @@ from convdsl.ir.expr import (
     map_index,
 )
 from convdsl.ir.index import const
-from convdsl.ir.interval import always, ranges_of
+from convdsl.ir.interval import always, ranges_of, simplest
 from convdsl.ir.loop import For, If, Let, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.numpy_cut import cut_product, cut_terms
@@ -194,10 +194,16 @@ class _Lowering:
         for loop in loops:
             seen.add(loop.name)
             mine = [p for p in left if loop.name in p.index.free and p.index.free & every <= seen]
-            var, tests = bounds_from(mine, self.ranges[loop.name])
+            var, tests = self._within_bounds(loop, mine)
             left = [p for p in left if p not in mine]
             items.append((var, tuple(tests), self.inside.get(loop.name, ())))
         return items, left
+
+    def _within_bounds(self, loop: Loop, conditions: Sequence[Pred]) -> tuple[Var, list[Pred]]:
+        """A loop that ends where conditions would fail, and those that are no bounds."""
+        var, left = bounds_from(conditions, self.ranges[loop.name])
+        low, high = (simplest(i, self.known) for i in (var.low, var.high))
+        return Var(var.name, low, high), left
 
     def _bounds(
         self, loops: Sequence[Loop], conditions: Sequence[Pred]
@@ -208,7 +214,7 @@ class _Lowering:
         out: list[Var] = []
         for loop in loops:
             mine = [p for p in left if p.index.free & own == {loop.name}]
-            var, _ = bounds_from(mine, self.ranges[loop.name])
+            var, _ = self._within_bounds(loop, mine)
             left = [p for p in left if p not in mine]
             out.append(var)
         return out, left

@@ -25,6 +25,7 @@ from convdsl.ir.expr import Binary, Expr, Pred, Reduce, free_names, loads
 from convdsl.ir.index import Index, const, sym
 from convdsl.ir.loop import Level
 from convdsl.passes.contraction import flat_factors, two_factors
+from convdsl.passes.guards import read_guards
 from convdsl.passes.names import Names
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.relation import linear
@@ -287,11 +288,7 @@ def conditions_of(nest: Nest) -> list[Pred]:
     if reduction is None:
         return out
     out += [Pred(p.kind, nest.put(p.index)) for p in reduction.constraints]
-    own = {v.name for v in piece.vars}
-    axes = [i.free for load in loads(reduction.body) for i in load.access.index]
-    for guard in piece.guards:  # an operand may be read at the place of the result
-        if any(guard.index.free & own <= axis for axis in axes):
-            out.append(Pred(guard.kind, nest.put(guard.index)))
+    out += [Pred(p.kind, nest.put(p.index)) for p in read_guards(piece, reduction)]
     return out
 
 

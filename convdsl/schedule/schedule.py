@@ -19,13 +19,16 @@ from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.interior import Interior
 from convdsl.schedule.verbs.map import Map, Where
+from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
+from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -57,7 +60,10 @@ ELSEWHERE = {
     "partition": "`interior`",
     "loop_partition": "`interior`",
     "specialize": "`interior`",
-    "rfactor": "`partial`",
+    "split_k": "`rfactor`",
+    "compute_inline": "`inline`",
+    "compute_root": "`materialise`",
+    "materialize": "`materialise`",
     "vectorise": "`vectorize`",
 }
 
@@ -121,7 +127,18 @@ class Schedule:
                 check(name, nest)
         return state
 
+    @property
+    def kept(self) -> frozenset[str]:
+        """The lets that stay tensors; the system that is scheduled must be normalised with them."""
+        return frozenset(s.equation for s in self.steps if isinstance(s, Materialise))
+
     # -- the verbs --------------------------------------------------------------------------------
+    def materialise(self, equation: str) -> Schedule:
+        return self.then(Materialise(equation))
+
+    def inline(self, equation: str) -> Schedule:
+        return self.then(Inline(equation))
+
     def gather(self, equation: str) -> Schedule:
         return self.then(Gather(equation))
 
@@ -138,6 +155,9 @@ class Schedule:
 
     def pack(self, equation: str, tensor: str, axes: Iterable[int], name: str) -> Schedule:
         return self.then(Pack(equation, tensor, tuple(axes), name))
+
+    def rfactor(self, equation: str, variable: str, length: int, part: str, name: str) -> Schedule:
+        return self.then(Rfactor(equation, variable, length, part, name))
 
     def split(
         self,

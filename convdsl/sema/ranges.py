@@ -16,6 +16,7 @@ from convdsl.diagnostics import CdslError, Note, Span
 from convdsl.ir.equation import Tensor
 from convdsl.ir.expr import Var
 from convdsl.ir.index import ZERO, Index, product
+from convdsl.ir.index_text import plain_text
 from convdsl.sema.agree import Equalities
 from convdsl.sema.declarations import Head
 from convdsl.sema.integers import to_index
@@ -297,7 +298,8 @@ class _Solver:
                 f"axis {place.axis} of `{place.tensor}` gives 0..{extent}",
                 Note(f"axis {first.axis} of `{first.tensor}` gives 0..{have}", first.span),
             ),
-            help=f"if they are equal, say so: `where {have} == {extent}`; else use two indices",
+            help=f"if they are equal, say so: `where {plain_text(have)} == {plain_text(extent)}`; "
+            "else use two indices",
         )
 
     def _no_range(self, n: int, name: str) -> CdslError:

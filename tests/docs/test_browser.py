@@ -16,7 +16,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -49,7 +49,24 @@ ATTEMPT = """\
     for (const [name, values] of Object.entries(asked.inputs)) inputs[name] = new Float32Array(values);
     const y = await layer.run(inputs, asked.sizes);
     const numbers = asked.expressions.map((text) => evaluate(text, asked.values));
-    await send({ faults, numbers, shape: y.shape, data: [...y.data] });
+    const counts = [], again = [];
+    const pass = GPUComputePassEncoder.prototype;
+    const dispatch = pass.dispatchWorkgroups;
+    pass.dispatchWorkgroups = function (...groups) {
+      counts[counts.length - 1]++;
+      return dispatch.apply(this, groups);
+    };
+    const constants = Object.fromEntries(asked.constants.map((name) => [name, inputs[name]]));
+    const others = Object.entries(inputs).filter(([name]) => !asked.constants.includes(name));
+    const bound = layer.bind(constants);
+    for (const sizes of asked.runs) {
+      const count = (name) => asked.counts[name][again.length];
+      const cut = Object.fromEntries(others.map(([name, all]) => [name, all.slice(0, count(name))]));
+      counts.push(0);
+      again.push([...(await bound.run(cut, sizes)).data]);
+    }
+    bound.destroy();
+    await send({ faults, numbers, shape: y.shape, data: [...y.data], counts, again });
   } catch (error) {
     await send({ failed: String(error) });
   }
@@ -130,21 +147,39 @@ def visit(address: str, results: Queue[Any], profile: Path) -> Any:
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("name", ["conv_transpose1d", "softmax"])
+Case = tuple[dict[str, tuple[int, ...]], dict[str, int], dict[str, int], list[str]]
+CASES: dict[str, Case] = {  # shapes, sizes, parameters, constants
+    "softmax": ({"x": (5, 37)}, {"N": 5, "C": 37}, {}, []),
+    "conv_transpose1d": (
+        {"x": (2, 24, 9), "w": (24, 16, 8), "b": (16,)},
+        {"N": 2, "C": 24, "L": 9, "M": 16, "K": 8},
+        {"stride": 3, "dilation": 2},
+        ["w", "b"],
+    ),
+    "istft": (
+        {"spectrum": (3, 10, 7), "basis": (10, 8), "window": (8,)},
+        {"N": 3, "F": 10, "T": 7, "K": 8},
+        {"hop": 2},
+        ["basis", "window"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_loader(name: str, site: tuple[Path, str, Queue[Any]], tmp_path_factory: Any) -> None:
+    """Run unbound, then bound: twice with all of a batch, then with one of it."""
     folder, address, results = site
     random = np.random.default_rng(0)
-    shapes: dict[str, tuple[int, ...]] = {"x": (5, 37)}
-    sizes, params = {"N": 5, "C": 37}, {}
-    if name == "conv_transpose1d":
-        shapes = {"x": (2, 24, 9), "w": (24, 16, 8), "b": (16,)}
-        sizes, params = {"N": 2, "C": 24, "L": 9, "M": 16, "K": 8}, {"stride": 3, "dilation": 2}
+    shapes, sizes, params, constants = CASES[name]
     inputs = {n: random.integers(-4, 5, s).astype(np.float32) for n, s in shapes.items()}
     kernel = convdsl.compile(ops.source(name), target="wgsl", params=params, dynamic=list(sizes))
     kernel.save(folder / "layer")
+    first = {n: a if n in constants else a[:1] for n, a in inputs.items()}
     asked = {
         "sizes": sizes, "expressions": EXPRESSIONS, "values": VALUES,
         "inputs": {n: a.ravel().tolist() for n, a in inputs.items()},
+        "constants": constants, "runs": [sizes, sizes, sizes | {"N": 1}],
+        "counts": {n: [a.size, a.size, first[n].size] for n, a in inputs.items()},
     }  # fmt: skip
     (folder / "asked.json").write_text(json.dumps(asked), "utf-8")
     answer = visit(f"{address}/attempt.html", results, tmp_path_factory.mktemp("profile"))
@@ -155,7 +190,16 @@ def test_loader(name: str, site: tuple[Path, str, Queue[Any]], tmp_path_factory:
     ]
     wanted = convdsl.evaluate(ops.source(name), inputs, params)
     assert tuple(answer["shape"]) == wanted.shape
-    np.testing.assert_allclose(np.reshape(answer["data"], wanted.shape), wanted, rtol=2e-6)
+    one = convdsl.evaluate(ops.source(name), first, params)
+    for data, want in zip(
+        [answer["data"], *answer["again"]], [wanted, wanted, wanted, one], strict=True
+    ):
+        np.testing.assert_allclose(np.reshape(data, want.shape), want, rtol=2e-6, atol=1e-6)
+    module = kernel.executable.manifest()
+    whole, folds = len(cast(Any, module["kernels"])), cast(Any, module["folds"])
+    kept = sum(len(f["kernels"]) for f in folds if set(f["inputs"]) <= set(constants))
+    assert kept == (1 if name == "istft" else 0)
+    assert answer["counts"] == [whole, whole - kept, whole - kept]
 
 
 def test_page(site: tuple[Path, str, Queue[Any]], tmp_path_factory: Any) -> None:

@@ -32,6 +32,20 @@ FOUND = {
         {},
         {"x": (2, 3), "b": (2,)},
     ),
+    # An index of the results between the phases was named like an index, and like an input.
+    "names of holes": Found(
+        "op f(x: f32[B, L], r_gap: f32[K], s: int = 4, d: int = 2) -> y: f32[B, Q] where Q == 4*L {\n"
+        "    y[t_gap, o] = sum[k, l | l*s + k*d == o] x[t_gap, l] * r_gap[k]\n}\n",
+        {},
+        {"x": (2, 5), "r_gap": (3,)},
+    ),
+    # A summed index of a fused let was renamed to one of the let's own indices.
+    "names in a fused let": Found(
+        "op f(x: f32[A, B]) -> y: f32[B] {\n"
+        "    let h[c_1] = sum[c] x[c, c_1]\n    y[c] = h[c] + 1\n}\n",
+        {},
+        {"x": (2, 3)},
+    ),
     # A register of a kernel was named like an input.
     "an input named like a register": Found(
         "op f(hit: f32[A], acc: f32[B]) -> y: f32[A] {\n"

@@ -19,6 +19,7 @@ from convdsl.ir.loop import LoopProgram
 from convdsl.ir.reader import read_program
 from convdsl.ir.text import print_program
 from convdsl.ir.verify import verify, verify_system
+from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
@@ -44,19 +45,40 @@ def test_steps_keep_the_meaning_or_are_refused(drawn: Scheduled) -> None:
         check_program(drawn.subject, drawn.state, program)
 
 
+@many
+@given(scheduled("numpy"))
+def test_steps_for_numpy(drawn: Scheduled) -> None:
+    """The same for host programs, and the emitted module besides."""
+    for error in drawn.refused:
+        check_refusal(error)
+    check_replay(drawn)
+    subject, state = drawn.subject, drawn.state
+    check_system(subject, state)
+    try:
+        drawn.schedule.replay(subject.system)
+        program = lower_host(state, {})
+    except CdslError as error:
+        check_refusal(error)
+        event(f"not lowered {error.code}")
+        return
+    check_text(program)
+    verify(program)
+    output = next(b.name for b in program.buffers if b.memory == "output")
+    env = {n: subject.sizes[n] for n in program.sizes}
+    found = run_program(program, subject.arrays, env)[output]
+    same(found.reshape(subject.want.shape), subject, "the loop program")
+    event("run" if state.nests else "run without loops")
+    same(compiled(drawn)(**subject.arrays), subject, "the module")
+
+
 @pytest.mark.gpu
 @settings(max_examples=max(6, settings().max_examples // 20))
 @given(scheduled())
 def test_steps_on_a_device(drawn: Scheduled) -> None:
     """The same on an adapter, through the door that users take."""
     subject = drawn.subject
-    fixed = {n: v for n, v in subject.sizes.items() if n not in subject.system.sizes}
-    symbols = tuple(n for n in subject.system.sizes if n not in fixed)
     try:
-        kernel = convdsl.compile(
-            subject.tree, target="wgsl", params=subject.params, dynamic=symbols,
-            schedule=drawn.schedule,
-        )  # fmt: skip
+        kernel = compiled(drawn)
         found = kernel(**subject.arrays)
     except CdslError as error:
         check_refusal(error)
@@ -64,6 +86,20 @@ def test_steps_on_a_device(drawn: Scheduled) -> None:
     note(kernel.source)
     event("ran")
     same(found, subject, "the kernel")
+
+
+def compiled(drawn: Scheduled) -> convdsl.Kernel:
+    """Through the door that users take."""
+    subject, schedule = drawn.subject, drawn.schedule
+    fixed = {n: v for n, v in subject.sizes.items() if n not in subject.system.sizes}
+    symbols = tuple(n for n in subject.system.sizes if n not in fixed)
+    return convdsl.compile(
+        subject.tree,
+        target=schedule.target,
+        params=subject.params,
+        dynamic=symbols,
+        schedule=schedule,
+    )
 
 
 def check_refusal(error: CdslError) -> None:
@@ -111,11 +147,8 @@ def lowered(drawn: Scheduled) -> LoopProgram | None:
 
 def check_program(subject: Subject, state: State, program: LoopProgram) -> None:
     """The loop program: its rules, text and meaning; and its WGSL, where it fits a browser."""
-    text = print_program(program)
-    note(text)
+    check_text(program)
     verify(program)
-    again = read_program(text)
-    assert print_program(again) == text
     if max((runs(n, subject.sizes) for n in state.nests.values()), default=0) <= MOST_RUNS:
         output = next(b.name for b in program.buffers if b.memory == "output")
         env = {n: subject.sizes[n] for n in program.sizes}
@@ -128,6 +161,13 @@ def check_program(subject: Subject, state: State, program: LoopProgram) -> None:
         event("emitted" if state.nests else "emitted without loops")
     except CdslError as error:
         check_refusal(error)
+
+
+def check_text(program: LoopProgram) -> None:
+    """print -> read -> print."""
+    text = print_program(program)
+    note(text)
+    assert print_program(read_program(text)) == text
 
 
 def same(found: object, subject: Subject, what: str) -> None:

@@ -12,20 +12,24 @@ from hypothesis import strategies as st
 from convdsl.diagnostics import CdslError
 from convdsl.ir.expr import loads
 from convdsl.passes.names import Names
-from convdsl.schedule.nest import Nest, operands, unsolved
+from convdsl.schedule.nest import Nest, Target, operands, unsolved
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State, start
 from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.interior import Interior
-from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.map import PLACES, Map
+from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
+from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -57,6 +61,7 @@ _WILD = (
 _FACTORS = (1, 2, 2, 3, 3, 4, 4, 4, 4, 5, 8, 16)
 _ODD_FACTORS = (0, 1, 7, 31, 64, 4096, 65536, 65537, 999_999_999)
 _TAILS = ("guard", "guard", "cut", "pad", "perfect")
+_CUTS: tuple[Tail, ...] = ("guard", "cut")
 _NEW = (
     "a",
     "b",
@@ -115,6 +120,9 @@ class Draw:
             equation = self.pick(_WILD)
         if equation not in pieces:
             return Gather(equation) if self.chance(50) else Unroll(equation, ("k",))
+        if self.chance(6):
+            names = [t.name for t in state.system.tensors if t.role == "let"] or [equation]
+            return self.pick((Inline, Inline, Materialise))(self.pick(names))
         tied = unsolved(pieces[equation]) is not None
         if tied or self.chance(7):
             return self.relation(state, equation)
@@ -127,7 +135,11 @@ class Draw:
         summed = ([v.name for v in nest.reduction.vars] if nest.reduction else []) or ["k"]
         if self.chance(3):
             free = summed = list(_WILD)
-        kind = self.number(0, 11)
+        kind = self.number(0, 13)
+        if kind >= 12:
+            length = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
+            part = self.new(state, nest)
+            return Rfactor(equation, self.pick(summed), length, part, f"{part}s")
         if kind <= 3:
             block = self.new(state, nest)
             new = (block, f"{block}r", f"{block}j")
@@ -157,6 +169,8 @@ class Draw:
         if self.chance(6):
             return self.swizzle(equation, nest, names)
         kind = self.number(0, 24)
+        if state.target == "numpy" and 14 <= kind <= 22:
+            return self.on_host(state, equation, nest)
         if kind <= 6:
             factor = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
             tail = self.pick(_TAILS)
@@ -171,7 +185,8 @@ class Draw:
             return Order(equation, self.some(names))
         if kind <= 17:
             some = self.some(free) if self.chance(85) else self.some(names)
-            return Map(equation, tuple((n, self.pick(("grid", "thread", "serial"))) for n in some))
+            places = PLACES[state.target if self.chance(97) else "numpy"]
+            return Map(equation, tuple((n, self.pick(places)) for n in some))
         if kind <= 20:
             known = list(operands(nest.reduction)) if nest.reduction is not None else ["x"]
             operand = self.pick(known or ["x"]) if self.chance(95) else self.pick(_WILD)
@@ -196,6 +211,23 @@ class Draw:
         grid = [x.name for x in nest.loops if x.level == "grid"]
         one, two = self.some(grid, 2)[:2] if len(grid) > 1 else (names[0], names[-1])
         return Swizzle(equation, one, two, self.pick((1, 2, 2, 3, 4, 8, 0, 65537)))
+
+    def on_host(self, state: State, equation: str, nest: Nest) -> Step:
+        """Host loops outside, products inside, and tensors that are made there."""
+        names = [x.name for x in nest.loops] or ["zz"]
+        hosts = [x.name for x in nest.loops if x.level == "host"]
+        kind = self.number(0, 9)
+        if kind <= 3:
+            some = self.some(names)
+            rest = [n for n in names if n not in some]
+            return Order(equation, (*some, *rest))
+        if kind <= 5:
+            others = [n for n in names if n not in hosts] or names
+            return Map(equation, tuple((n, "gemm") for n in others))
+        if kind <= 8:
+            made = [q.tensor for q in state.system.equations if q.tensor != equation] or ["x"]
+            return Compute(self.pick(made), equation, self.pick(hosts or names))
+        return Unroll(equation, self.some(names))
 
     def memory(self) -> str:
         return self.pick(("workgroup", "workgroup", "register"))
@@ -246,9 +278,47 @@ class Draw:
         if mine and self.chance(60):
             yield Vectorize(equation, mine[-1])
 
-    def last(self, nest: Nest, equation: str) -> list[Step]:
+    def products(self, state: State, equation: str) -> Iterator[Step]:
+        """What a person would write for NumPy: taps and blocks on the host, products inside."""
+        nest = state.nest(equation)
+        names = Names(set(nest.taken) | {t.name for t in state.system.tensors})
+        hosts: list[str] = []
+        rest = [x.name for x in nest.loops]
+        for loop in nest.loops:
+            if self.chance(30):
+                outer, inner = names.fresh("b"), names.fresh("i")
+                yield Split(
+                    equation,
+                    loop.name,
+                    self.pick((2, 3, 4)),
+                    outer,
+                    inner,
+                    self.pick(("guard", "cut")),
+                )
+                hosts.append(outer)
+                rest[rest.index(loop.name)] = inner
+            elif self.chance(60 if loop.reduced else 30):
+                hosts.append(loop.name)
+                rest.remove(loop.name)
+        summed = [n for n in hosts if n in {x.name for x in nest.loops if x.reduced}]
+        yield Order(equation, (*hosts, *rest))
+        yield Map(equation, tuple((n, "host") for n in hosts))
+        if self.chance(60):
+            yield Map(equation, tuple((n, "gemm") for n in rest))
+        if summed and self.chance(40):
+            yield Partial(equation, self.pick(summed))
+        for made in (q.tensor for q in state.system.equations):
+            if made != equation and hosts and self.chance(70):
+                yield Compute(made, equation, self.pick(hosts))
+
+    def last(self, nest: Nest, equation: str, target: Target) -> list[Step]:
         """Steps that make it likely that the nest can run."""
         out: list[Step] = []
+        if target == "numpy":
+            hosts = [x.name for x in nest.loops if x.level == "host"]
+            return [
+                Order(equation, tuple(hosts + [x.name for x in nest.loops if x.name not in hosts]))
+            ]
         free = [x for x in nest.loops if not x.reduced]
         threads = [x for x in free if x.level == "thread"]
         numbers = [x.name for x in free if x.level == "serial" and x.extent.as_int()]
@@ -291,12 +361,13 @@ class Scheduled:
 
 
 @st.composite
-def scheduled(draw: st.DrawFn, most: int = 14) -> Scheduled:
+def scheduled(draw: st.DrawFn, target: Target = "wgsl", most: int = 14) -> Scheduled:
     """Steps that apply one after the other; those that are refused leave no trace."""
     subject = draw(subjects())
     drawn = Draw(draw)
-    state = start(subject.system)
-    schedule = Schedule(subject.system.name)
+    state = start(subject.system, target)
+    schedule = Schedule(subject.system.name, target)
+    arrange = drawn.products if target == "numpy" else drawn.tiles
     refused: list[CdslError] = []
 
     def do(step: Step) -> None:
@@ -308,19 +379,25 @@ def scheduled(draw: st.DrawFn, most: int = 14) -> Scheduled:
         except CdslError as error:
             refused.append(error)
 
+    for name in subject.kept:
+        do(Materialise(name))
+    if drawn.chance(30):
+        for name in [t.name for t in state.system.tensors if t.role == "let"]:
+            if drawn.chance(60):
+                do(Inline(name))
     if drawn.chance(40):
         for name in list(state.pieces()):
             if unsolved(state.pieces()[name]) is not None:
                 do(drawn.relation(state, name))
         for name in list(state.pieces()):
             if unsolved(state.pieces()[name]) is None and drawn.chance(70):
-                for step in drawn.tiles(state, name):
+                for step in arrange(state, name):
                     do(step)
         most = 2
     for _ in range(drawn.number(1, most) + drawn.number(0, most)):
         do(drawn.step(state))
     if drawn.chance(90):
         for name in list(state.nests):
-            for step in drawn.last(state.nests[name], name):
+            for step in drawn.last(state.nests[name], name, target):
                 do(step)
     return Scheduled(subject, schedule, state, tuple(refused))

@@ -71,7 +71,7 @@ op band(x: f32[N, N], v: f32[N]) -> y: f32[N] {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Subject:
-    """A normalised system, and what it gives on some arrays."""
+    """A normalised system, and what it gives on some arrays; `kept` lets were not fused."""
 
     tree: ast.Program
     params: Mapping[str, int | float]
@@ -79,6 +79,7 @@ class Subject:
     arrays: Mapping[str, Array]
     system: System
     want: Array
+    kept: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         shapes = {n: a.shape for n, a in self.arrays.items()}
@@ -111,7 +112,14 @@ def subjects(draw: st.DrawFn) -> Subject:
         drawn = draw(programs(calls=1))
         tree, params = drawn.tree, drawn.params
         given = draw(arrays(drawn, 0))
-    return subject(tree, params, given, symbolic=draw(st.integers(0, 3)) == 3)
+    names = _lets(tree)
+    lets = st.sets(st.sampled_from(names)) if names else st.just(set[str]())
+    kept = sorted(draw(lets)) if draw(st.booleans()) else ()
+    return subject(tree, params, given, draw(st.integers(0, 3)) == 3, tuple(kept))
+
+
+def _lets(tree: ast.Program) -> list[str]:
+    return [t.name for t in resolve(tree).system.tensors if t.role == "let"]
 
 
 def subject(
@@ -119,14 +127,15 @@ def subject(
     params: Mapping[str, int | float],
     given: Mapping[str, Array],
     symbolic: bool = False,
+    kept: tuple[str, ...] = (),
 ) -> Subject:
     op = resolve(tree)
     values = bind_parameters(op, params)
     absent = frozenset(t.name for t in op.inputs) - set(given)
     shapes = {n: a.shape for n, a in given.items()}
     sizes = complete_sizes(op, values, solve_sizes(op, values, shapes), absent=absent)
-    system = normalise(instantiate(op, values, {} if symbolic else sizes, absent))
-    return Subject(tree, params, sizes, given, system, definition(tree, given, params))
+    system = normalise(instantiate(op, values, {} if symbolic else sizes, absent), kept)
+    return Subject(tree, params, sizes, given, system, definition(tree, given, params), kept)
 
 
 def _filled(

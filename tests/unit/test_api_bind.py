@@ -111,7 +111,7 @@ def test_variants_are_bounded() -> None:
         assert f"[1, {length}]" in bound.source or f"(1, {length})" in bound.source
     assert len(kernel._variants._made) == CACHE
     assert len(bound._known) == CACHE
-    assert len(bound._prepared or {}) == 1  # one copy for all variants
+    assert len(bound._constants._prepared or {}) == 1  # one copy for all variants
 
 
 def test_the_text_shown_is_that_of_the_last_call() -> None:

@@ -101,7 +101,7 @@ def test_saving_twice_replaces(tmp_path: Path) -> None:
     convdsl.compile(FIR, sizes=SIZES).save(tmp_path)
     convdsl.compile(FIR, sizes=SIZES | {"L": 20}).save(tmp_path)
     assert convdsl.load_kernel(tmp_path).options.fixed["L"] == 20
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_another_manifest_is_left_alone(tmp_path: Path) -> None:

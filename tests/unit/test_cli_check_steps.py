@@ -69,7 +69,6 @@ def test_a_file_of_its_own(cli: Cli, tmp_path: Path) -> None:
     [
         (THREADS.replace("product", "prodct"), "E0627", "did you mean `product`?"),
         (THREADS.replace("wgsl", "metal"), "E0627", "kernels for `metal` are not scheduled"),
-        (THREADS.replace("wgsl", "numpy"), "E0627", "kernels for `numpy` are not scheduled"),
         (block("splt y: n by 4 -> p, q"), "E0600", "did you mean `split`?"),
         (block("split y: n by -> p, q"), "E0601", "expected a number"),
         (THREADS + THREADS, "E0626", "two schedules"),

@@ -116,7 +116,7 @@ def test_print_after(cli: Cli) -> None:
 def test_a_folder(cli: Cli, tmp_path: Path, target: str) -> None:
     done = cli("compile", "fir.cdsl", "--target", target, "-D", "K=4", "-o", "out/deep")
     assert done.code == 0
-    names = {"wgsl": ["fir.wgsl", "fir.schedule.cdsl"], "numpy": ["fir.py"]}
+    names = {"wgsl": ["fir.wgsl", "fir.schedule.cdsl"], "numpy": ["fir.py", "fir.schedule.cdsl"]}
     paths = [tmp_path / line for line in done.out.splitlines()]
     assert [p.name for p in paths] == [*names[target], "manifest.json"]
     assert sorted((tmp_path / "out/deep").iterdir()) == sorted(paths)

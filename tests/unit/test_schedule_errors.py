@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import convdsl
-from convdsl.codes.schedule import TABLE
+from convdsl.codes import equations
+from convdsl.codes import schedule as schedules
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.schedule.find import find_schedule
@@ -24,8 +25,10 @@ from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.order import Order
 from convdsl.sema.instantiate import instantiate
 from convdsl.sema.resolve import resolve
+from convdsl.syntax import ast
 from convdsl.syntax.parser import parse
 
+TABLE = schedules.TABLE | equations.TABLE
 CASES = sorted((Path(__file__).parents[1] / "errors" / "schedule").glob("*.cdsl"))
 MATMUL = "op mm(a: f32[M, K], b: f32[K, N]) -> y: f32[M, N] { y[m, n] = sum[k] a[m, k] * b[k, n] }"
 
@@ -38,9 +41,11 @@ def _given(text: str) -> dict[str, Any]:
 def _use(text: str, name: str) -> None:
     """Compile, until the text of the kernel is there."""
     given = _given(text)
+    program = parse(text, name)
+    blocks = [item for item in program.items if isinstance(item, ast.Schedule)]
     kernel = convdsl.compile(
-        parse(text, name),
-        target="wgsl",
+        program,
+        target=blocks[0].target.name,
         sizes=given["sizes"],
         dynamic=given.get("dynamic", ()),
     )
@@ -89,9 +94,9 @@ def test_a_schedule_of_something_else(given: Schedule | str, why: str) -> None:
     assert caught.value.message.startswith(why)
 
 
-def test_numpy_has_no_schedules() -> None:
+def test_a_schedule_of_another_target() -> None:
     with pytest.raises(CdslError, match="E0627"):
-        find_schedule(Schedule("mm", "numpy"), parse(MATMUL), "mm", "numpy")
+        find_schedule(Schedule("mm", "numpy"), parse(MATMUL), "mm", "wgsl")
 
 
 @pytest.mark.parametrize("text", ["", "schedule a for wgsl { }\nschedule b for wgsl { }"])

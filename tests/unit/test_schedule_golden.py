@@ -10,23 +10,29 @@ import pytest
 from convdsl.diagnostics import CdslError
 from convdsl.ir.text import print_piece, print_program
 from convdsl.ir.verify import verify
+from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
 from convdsl.passes.normalise import normalise
+from convdsl.schedule.nest import Target
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
-from convdsl.schedule.state import State, start
+from convdsl.schedule.state import State
 from convdsl.schedule.step import Compound, LoopStep, Step
 from convdsl.schedule.verbs import COMPOUNDS, VERBS
 from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.interior import Interior
 from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
+from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -46,6 +52,18 @@ op up(x: f32[C, L], w: f32[C, K], b: f32[Q]) -> y: f32[Q] {
 DOWN = """
 op down(x: f32[C, L], w: f32[C, K]) -> y: f32[Q] where Q == L//3 {
     y[o] = sum[c, k, l | o*3 + k == l + 1] x[c, l] * w[c, k]
+}"""
+ROWS = "op rows(x: f32[M, K, J]) -> y: f32[M] { y[m] = 2*(max[k, j] abs(x[m, k, j]) else 1) }"
+SNAKE = """
+op snake(x: f32[C, T], a: f32[C], w: f32[C, M]) -> y: f32[M, T] {
+    let h[c, t] = sin(a[c]*x[c, t])
+    y[m, t] = sum[c] h[c, t] * w[c, m]
+}"""
+SOFTMAX = """
+op softmax(x: f32[N, C]) -> y: f32[N, C] {
+    let e[n, c] = exp(x[n, c])
+    let norm[n] = sum[c] e[n, c]
+    y[n, c] = e[n, c] / norm[n]
 }"""
 COPY = "op turn(x: f32[A, B]) -> y: f32[B, A] { y[b, a] = abs(x[a, b]) }"
 THREADS = "map y: m -> grid, n -> thread"
@@ -71,6 +89,24 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     "pack": (
         MATMUL, {"M": 6, "K": 10, "N": 8}, "", "pack y: a by 1, 0 -> a_packed",
         f"map a_packed: i0 -> thread\n{THREADS}",
+    ),
+    "rfactor": (
+        MATMUL, {"M": 6, "K": 10, "N": 8}, "", "rfactor y: k by 4 -> part, y_part",
+        f"map y_part: part -> grid, n -> thread\n{THREADS}",
+    ),
+    "rfactor_symbolic": (
+        ROWS, {}, "", "rfactor y: k by 4 -> part, y_part",
+        """split y_part: m by 64 -> mo, mi
+           map y_part: mi -> thread, mo -> grid, part -> grid
+           split y: m by 64 -> mo, mi
+           map y: mo -> grid, mi -> thread""",
+    ),
+    "materialise": (
+        SNAKE, {"C": 3, "T": 9, "M": 4}, "", "materialise h",
+        "map h: t -> thread\nmap y: t -> thread",
+    ),
+    "inline": (
+        SOFTMAX, {"N": 4, "C": 5}, "", "inline e", "map norm: n -> thread\nmap y: n -> thread"
     ),
     "split": (
         MATMUL, {"M": 10, "K": 10, "N": 8}, "",
@@ -146,9 +182,41 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     "partial": (MATMUL, {"M": 6, "K": 10, "N": 8}, DEEP, "partial y at ko", ""),
 }  # fmt: skip
 
+# The same for host programs.
+HOST: dict[str, tuple[str, dict[str, int], str, str, str]] = {
+    "map_for_numpy": (
+        MATMUL, {"M": 10, "K": 200, "N": 7}, "",
+        """order y: k, m, n
+           split y: k by 64 -> ko, ki
+           map y: ko -> host, ki -> gemm, m -> gemm, n -> gemm
+           order y: ko, m, n, ki""",
+        "",
+    ),
+    "partial_for_numpy": (
+        MATMUL, {"M": 10, "K": 200, "N": 7}, "",
+        """order y: k, m, n
+           split y: k by 64 -> ko, ki
+           map y: ko -> host, ki -> host
+           partial y at ko""",
+        "",
+    ),
+    "gather_for_numpy": (
+        DOWN, {"C": 2, "L": 15, "K": 4}, "gather y", "order y: o\nmap y: o -> host", ""
+    ),
+    "compute": (
+        UP, {"C": 2, "L": 50, "K": 9, "Q": 203},
+        "columns y -> col\nphases y over o, k -> t, r, j",
+        """split y: t by 8 -> to, ti
+           order y: to, j, ti, r
+           map y: to -> host, j -> host
+           compute col at y: to""",
+        "map col: l -> gemm, k -> gemm, c -> gemm",
+    ),
+}  # fmt: skip
 
-def _steps(text: str, op: str) -> tuple[Step, ...]:
-    return Schedule.parse(f"schedule {op} for wgsl {{\n{text}\n}}\n").steps
+
+def _steps(text: str, op: str, target: str = "wgsl") -> tuple[Step, ...]:
+    return Schedule.parse(f"schedule {op} for {target} {{\n{text}\n}}\n").steps
 
 
 def _shown(state: State, step: Step) -> str:
@@ -158,31 +226,41 @@ def _shown(state: State, step: Step) -> str:
     return "".join(print_piece(piece, {}) for piece in state.pieces().values())
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *HOST])
 def test_before_and_after(name: str, golden: Callable[[Path, str], None]) -> None:
-    text, sizes, before, steps, after = CASES[name]
+    text, sizes, before, steps, after = (CASES | HOST)[name]
+    target: Target = "numpy" if name in HOST else "wgsl"
     op = resolve(parse(text))
-    state = start(normalise(instantiate(op, {}, sizes)))
-    for step in _steps(before, op.name):
-        state = step.apply(state)
+    first = Schedule(op.name, target, _steps(before, op.name, target))
+
+    def state_of(schedule: Schedule) -> State:
+        return schedule.replay(normalise(instantiate(op, {}, sizes), schedule.kept), complete=False)
+
     page: list[str] = []
-    for step in _steps(steps, op.name):
-        page += [_shown(state, step), f"\n-- {step}\n\n"]
-        state = step.apply(state)
-    page += [_shown(state, step), "\n"]
-    for step in _steps(after, op.name):
-        state = step.apply(state)
+    for step in _steps(steps, op.name, target):
+        page += [_shown(state_of(first), step), f"\n-- {step}\n\n"]
+        first = first.then(step)
+    page += [_shown(state_of(first), step), "\n"]
+    for step in _steps(after, op.name, target):
+        first = first.then(step)
         page.append(f"-- {step}\n")
-    program = lower_wgsl(state, WorkgroupLimits(256, 16384))
+    state = state_of(first)
+    limits = WorkgroupLimits(256, 16384)
+    program = lower_host(state, {}) if target == "numpy" else lower_wgsl(state, limits)
     verify(program)
     golden(GOLDEN / f"{name}.txt", "".join([*page, "\n", print_program(program)]))
 
 
 def test_every_verb_has_a_pair() -> None:
-    shown = {step.verb for _, _, _, steps, _ in CASES.values() for step in _steps(steps, "x")}
+    shown = {
+        step.verb
+        for target, cases in (("wgsl", CASES), ("numpy", HOST))
+        for _, _, _, steps, _ in cases.values()
+        for step in _steps(steps, "x", target)
+    }
     assert set(VERBS) == shown
     assert set(COMPOUNDS) <= set(CASES)
-    assert {p.stem for p in GOLDEN.glob("*.txt")} >= set(CASES)
+    assert {p.stem for p in GOLDEN.glob("*.txt")} >= {*CASES, *HOST}
 
 
 @pytest.mark.parametrize("verb", [*VERBS.values(), *COMPOUNDS.values()])
@@ -198,11 +276,14 @@ def test_a_record_tells_what_it_does(verb: type[Step] | type[Compound]) -> None:
 def test_methods_make_the_same_steps() -> None:
     made = (
         Schedule("op")
+        .materialise("h")
+        .inline("e")
         .gather("y")
         .solve("y", "l")
         .phases("y", "o", "k", "t", "r", "j")
         .columns("y", "col")
         .pack("y", "w", (1, 0), "w_packed")
+        .rfactor("y", "c", 64, "part", "y_part")
         .split("y", "c", 16, "co", "ci", tail="pad")
         .split("y", "m", 4, "mo", "mi")
         .fuse("y", ("n", "t"), "nt")
@@ -216,16 +297,20 @@ def test_methods_make_the_same_steps() -> None:
         .unroll("y", "ci", "mi")
         .vectorize("y", "mi")
         .partial("y", "co")
+        .compute("col", "y", "n")
     )
     assert made.steps == (
-        Gather("y"), Solve("y", "l"), Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
-        Pack("y", "w", (1, 0), "w_packed"), Split("y", "c", 16, "co", "ci", "pad"),
+        Materialise("h"), Inline("e"), Gather("y"), Solve("y", "l"),
+        Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
+        Pack("y", "w", (1, 0), "w_packed"), Rfactor("y", "c", 64, "part", "y_part"),
+        Split("y", "c", 16, "co", "ci", "pad"),
         Split("y", "m", 4, "mo", "mi"),
         Fuse("y", ("n", "t"), "nt"), Order("y", ("nt", "mo", "mi")),
         Map("y", (("nt", "grid"), ("mo", "thread"))), Swizzle("y", "nt", "mo", 8),
         Stage("y", "x", "co", "workgroup", 1),
         Stage("y", "x", "ci", "register"), Pipeline("y", ("x",)), Interior("y", ("x",)),
         Unroll("y", ("ci", "mi")), Vectorize("y", "mi"), Partial("y", "co"),
+        Compute("col", "y", "n"),
     )  # fmt: skip
     assert Schedule.parse(str(made)) == made
     assert {*VERBS, *COMPOUNDS} <= set(dir(Schedule))

@@ -1,11 +1,11 @@
-"""A module with its sizes filled in: shapes, bytes and dispatches, checked against limits.
+"""A module, or a part of it, with its sizes filled in: shapes, bytes and dispatches, within limits.
 
 Pure arithmetic: no device is touched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from convdsl.backends.wgsl.module import Limits, WgslKernel, WgslModule
 from convdsl.backends.wgsl.runtime.tensor import NUMPY
 from convdsl.diagnostics import DeviceError, InternalError
+from convdsl.ir.folding import Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Kernels, by number, that are run together.
+
+    They take inputs and `given` buffers, and make `made`: new ones in each run, for the caller.
+    """
+
+    kernels: tuple[int, ...]
+    given: frozenset[str]
+    made: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """`steps` leaves out kernels whose dispatch has a zero; what those would write is in `cleared`.
 
@@ -47,47 +60,67 @@ class Plan:
 
     inputs: tuple[Slot, ...]
     temps: tuple[Slot, ...]
-    output: Slot
+    outputs: tuple[Slot, ...]
     steps: tuple[Step, ...]
     cleared: tuple[str, ...]
     uniform: bytes
 
 
-def make_plan(module: WgslModule, sizes: Mapping[str, int], limits: Limits, adapter: str) -> Plan:
+def whole(module: WgslModule, done: Iterable[Fold] = ()) -> Part:
+    """All of a module but for folds whose results there are already."""
+    outputs = tuple(b.name for b in module.buffers if b.memory == "output")
+    if len(outputs) != 1:
+        raise InternalError(f"module '{module.name}' has {len(outputs)} outputs")
+    left_out = {k for fold in done for k in fold.kernels}
+    kernels = tuple(k for k in range(len(module.kernels)) if k not in left_out)
+    return Part(kernels, frozenset(r for fold in done for r in fold.results), outputs)
+
+
+def only(module: WgslModule, fold: Fold) -> Part:
+    """A fold alone. It makes all that its kernels write; what is no result is for the pool again."""
+    bindings = [b for k in fold.kernels for b in module.kernels[k].bindings]
+    made = {b.buffer: None for b in bindings if b.kind == "read_write"}
+    others = frozenset(r for other in module.folds if other != fold for r in other.results)
+    return Part(fold.kernels, others, tuple(made))
+
+
+def make_plan(
+    module: WgslModule, part: Part, sizes: Mapping[str, int], limits: Limits, adapter: str
+) -> Plan:
     """The plan for given sizes; DeviceError when a dispatch or a size exceeds the limits."""
     try:
         env: dict[str, int] = {name: int(sizes[name]) for name in module.sizes}
         for name, value in module.definitions:
             env[name] = int(value.evaluate(env))
-        slots = [
-            Slot(b.name, tuple(max(0, int(d.evaluate(env))) for d in shape), NUMPY[b.dtype])
+        slots = {
+            b.name: Slot(b.name, tuple(max(0, int(d.evaluate(env))) for d in shape), NUMPY[b.dtype])
             for b in module.buffers
             for shape in (module.shapes.get(b.name, b.dims),)
-        ]
-        dispatches = [_three(k, env) for k in module.kernels]
+        }
+        dispatches = {k: _three(module.kernels[k], env) for k in part.kernels}
     except KeyError as error:
         raise InternalError(f"module '{module.name}' needs the size {error}") from error
-    by_memory = {
-        m: tuple(s for s, b in zip(slots, module.buffers, strict=True) if b.memory == m)
-        for m in ("input", "temp", "output")
-    }
-    if len(by_memory["output"]) != 1:
-        raise InternalError(f"module '{module.name}' has {len(by_memory['output'])} outputs")
-    output = by_memory["output"][0]
+    outputs = tuple(slots[name] for name in part.made)
+    empty = not any(s.nbytes for s in outputs)
     steps: list[Step] = []
     cleared: dict[str, None] = {}
-    for number, (kernel, dispatch) in enumerate(zip(module.kernels, dispatches, strict=True)):
-        if output.nbytes == 0:
+    used: set[str] = set()
+    for number, dispatch in dispatches.items():
+        kernel = module.kernels[number]
+        used.update(b.buffer for b in kernel.bindings)
+        if empty:
             continue
         if min(dispatch) <= 0:
             cleared |= {b.buffer: None for b in kernel.bindings if b.kind == "read_write"}
             continue
         _check_dispatch(kernel, dispatch, limits, adapter)
         steps.append(Step(number, dispatch))
+    taken = {b.name for b in module.buffers if b.memory == "input"} | part.given
+    between = used - taken - frozenset(part.made) if steps else frozenset[str]()
     return Plan(
-        inputs=by_memory["input"],
-        temps=by_memory["temp"] if steps else (),
-        output=output,
+        inputs=tuple(s for s in slots.values() if s.name in taken & used),
+        temps=tuple(s for s in slots.values() if s.name in between),
+        outputs=outputs,
         steps=tuple(steps),
         cleared=tuple(cleared),
         uniform=_uniform(module, env, adapter),

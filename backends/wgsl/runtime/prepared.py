@@ -9,7 +9,13 @@ from typing import Any
 
 from convdsl.backends.wgsl.module import WgslModule
 from convdsl.backends.wgsl.runtime.memory import Block, rounded
-from convdsl.backends.wgsl.runtime.plan import Plan, check_kernel, check_memory, make_plan
+from convdsl.backends.wgsl.runtime.plan import (
+    Part,
+    Plan,
+    check_kernel,
+    check_memory,
+    make_plan,
+)
 from convdsl.backends.wgsl.runtime.session import Session
 from convdsl.backends.wgsl.runtime.shader import remember
 from convdsl.diagnostics import DeviceError
@@ -33,7 +39,7 @@ class Prepared:
 
     def __init__(self, session: Session, module: WgslModule, checks: bool) -> None:
         self._temps: dict[str, Block] = {}
-        self._plans: OrderedDict[tuple[int, ...], Ready] = OrderedDict()
+        self._plans: OrderedDict[tuple[Part, tuple[int, ...]], Ready] = OrderedDict()
         self.session, self.module = session, module
         missing = sorted(module.features - session.features)
         if missing:
@@ -54,28 +60,30 @@ class Prepared:
         for block in self._temps.values():
             self.session.pool.give(block)
 
-    def ready(self, sizes: Mapping[str, int]) -> Ready:
-        """The plan for some sizes, made at their first use."""
-        key = tuple([sizes[name] for name in self.module.sizes])
+    def ready(self, part: Part, sizes: Mapping[str, int]) -> Ready:
+        """The plan of a part for some sizes, made at their first use."""
+        key = part, tuple([sizes[name] for name in self.module.sizes])
         found = self._plans.get(key)
         if found is not None:
             self._plans.move_to_end(key)
             return found
         session = self.session
-        plan = make_plan(self.module, sizes, session.info.limits, session.name)
-        for slot in (*plan.inputs, *plan.temps, plan.output):
+        plan = make_plan(self.module, part, sizes, session.info.limits, session.name)
+        for slot in (*plan.inputs, *plan.temps, *plan.outputs):
             session.pool.check(slot.nbytes, slot.name)
         return remember(self._plans, key, Ready(plan, self._uniform(plan)), PLANS)
 
-    def bind(self, ready: Ready, inputs: Sequence[Block], output: Block) -> list[Dispatch]:
+    def bind(
+        self, ready: Ready, inputs: Sequence[Block], outputs: Sequence[Block]
+    ) -> list[Dispatch]:
         """The dispatches of a plan on these buffers, in order."""
-        key = (output.serial, *[b.serial for b in inputs])
+        key = tuple([b.serial for b in (*outputs, *inputs)])
         found = ready.bound.get(key)
         if found is not None:
             ready.bound.move_to_end(key)
             return found
         self._grow(ready.plan)
-        blocks = self._named(ready.plan, inputs, output)
+        blocks = self._named(ready.plan, inputs, outputs)
         dispatches = []
         for step in ready.plan.steps:
             kernel = self.module.kernels[step.kernel]
@@ -90,35 +98,41 @@ class Prepared:
         return remember(ready.bound, key, dispatches, GROUPS)
 
     def submit(
-        self, ready: Ready, inputs: Sequence[Block], output: Block, kernels_a_submit: int = 0
+        self,
+        ready: Ready,
+        inputs: Sequence[Block],
+        outputs: Sequence[Block],
+        kernels_a_submit: int = 0,
     ) -> None:
         """Hand one run to the queue, in groups of at most so many kernels (0: all in one)."""
-        dispatches = self.bind(ready, inputs, output)
+        dispatches = self.bind(ready, inputs, outputs)
         most = kernels_a_submit or len(dispatches) or 1
         session = self.session
         for start in range(0, max(1, len(dispatches)), most):
             encoder = session.gpu.create_command_encoder()
             if start == 0 and ready.plan.cleared:
-                self._clear(encoder, ready.plan, inputs, output)
+                self._clear(encoder, ready.plan, inputs, outputs)
             if dispatches:
                 onto = encoder.begin_compute_pass()
                 dispatch(onto, dispatches[start : start + most])
                 onto.end()
             session.queue.submit([encoder.finish()])
 
-    def _clear(self, encoder: Any, plan: Plan, inputs: Sequence[Block], output: Block) -> None:
-        blocks = self._named(plan, inputs, output)
+    def _clear(
+        self, encoder: Any, plan: Plan, inputs: Sequence[Block], outputs: Sequence[Block]
+    ) -> None:
+        blocks = self._named(plan, inputs, outputs)
         for name in plan.cleared:
             if name in blocks:
                 buffer, size = blocks[name]
                 encoder.clear_buffer(buffer, 0, size)
 
     def _named(
-        self, plan: Plan, inputs: Sequence[Block], output: Block
+        self, plan: Plan, inputs: Sequence[Block], outputs: Sequence[Block]
     ) -> dict[str, tuple[Any, int]]:
         """Buffers by name, and the bytes of them that are bound."""
-        named = {s.name: (b.buffer, b.size) for s, b in zip(plan.inputs, inputs, strict=True)}
-        named[plan.output.name] = (output.buffer, output.size)
+        slots, blocks = (*plan.inputs, *plan.outputs), (*inputs, *outputs)
+        named = {s.name: (b.buffer, b.size) for s, b in zip(slots, blocks, strict=True)}
         temps = {s.name: (self._temps[s.name].buffer, rounded(s.nbytes)) for s in plan.temps}
         return named | temps
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from convdsl.backends.wgsl.module import WgslModule
 from convdsl.backends.wgsl.runtime.device import Device, get_device
-from convdsl.backends.wgsl.runtime.plan import Slot
+from convdsl.backends.wgsl.runtime.plan import Part, Slot, only, whole
 from convdsl.backends.wgsl.runtime.prepared import Prepared, Ready
 from convdsl.backends.wgsl.runtime.session import Session
 from convdsl.backends.wgsl.runtime.tensor import DeviceTensor, upload
@@ -17,6 +17,7 @@ from convdsl.backends.wgsl.runtime.timing import Stopwatch, Timing
 from convdsl.diagnostics import DeviceError, InternalError
 
 Tensors = Mapping[str, DeviceTensor | npt.ArrayLike]
+Made = dict[str, DeviceTensor]
 
 
 class Runner:
@@ -40,6 +41,7 @@ class Runner:
         self.device = device if device is not None else get_device()
         self._checks, self._kernels_a_submit = checks, kernels_a_submit
         self._prepared: Prepared | None = None
+        self._parts: dict[frozenset[int], Part] = {}
 
     def prepare(self) -> None:
         """Make the pipelines now, so that the first run makes none; DeviceError if it cannot be."""
@@ -54,31 +56,52 @@ class Runner:
     def run(self, tensors: Tensors, sizes: Mapping[str, int]) -> DeviceTensor:
         """Start one run and return its output, without waiting for it.
 
-        Arrays among `tensors` are uploaded first. DeviceError when the device is lost (the next
-        call works), or its memory or limits do not suffice.
+        Arrays among `tensors` are uploaded first, and folds whose results are among them are left
+        out. DeviceError when the device is lost (the next call works), or its memory or limits do
+        not suffice.
         """
-        session = self.device.session()
-        with session.guard(self.module.name):
-            prepared = self._on(session)
-            ready = prepared.ready(sizes)
-            inputs, output = self._tensors(session, ready, tensors)
-            blocks = [t.block for t in inputs]
-            prepared.submit(ready, blocks, output.block, self._kernels_a_submit)
+        (output,) = self._run(self._rest(tensors), tensors, sizes).values()
         return output
+
+    def fold(self, number: int, tensors: Tensors, sizes: Mapping[str, int]) -> Made:
+        """Start a run of one of the module's folds and return its results by name."""
+        fold = self.module.folds[number]
+        made = self._run(only(self.module, fold), tensors, sizes)
+        return {name: made[name] for name in fold.results}
 
     def measure(self, tensors: Tensors, sizes: Mapping[str, int], repeat: int = 5) -> Timing:
         """Time runs on the device, transfers left out; the median of `repeat` measurements."""
         session = self.device.session()
         with session.guard(self.module.name):
             prepared = self._on(session)
-            ready = prepared.ready(sizes)
-            inputs, output = self._tensors(session, ready, tensors)
+            ready = prepared.ready(self._rest(tensors), sizes)
+            inputs, made = self._tensors(session, ready, tensors)
+        (output,) = made.values()
         watch = Stopwatch(prepared, ready, [t.block for t in inputs], output.block)
         return watch.measure(repeat)
 
     def time(self, tensors: Tensors, sizes: Mapping[str, int], repeat: int = 5) -> float:
         """Seconds of one run on the device; see `measure`."""
         return self.measure(tensors, sizes, repeat).seconds
+
+    def _run(self, part: Part, tensors: Tensors, sizes: Mapping[str, int]) -> Made:
+        session = self.device.session()
+        with session.guard(self.module.name):
+            prepared = self._on(session)
+            ready = prepared.ready(part, sizes)
+            inputs, made = self._tensors(session, ready, tensors)
+            blocks = [t.block for t in inputs], [t.block for t in made.values()]
+            prepared.submit(ready, *blocks, self._kernels_a_submit)
+        return made
+
+    def _rest(self, tensors: Tensors) -> Part:
+        """What is to run when there are these tensors."""
+        folds = self.module.folds
+        done = frozenset(n for n, f in enumerate(folds) if tensors.keys() >= set(f.results))
+        found = self._parts.get(done)
+        if found is None:
+            found = self._parts[done] = whole(self.module, [folds[n] for n in sorted(done)])
+        return found
 
     def _on(self, session: Session) -> Prepared:
         prepared = self._prepared
@@ -88,12 +111,15 @@ class Runner:
 
     def _tensors(
         self, session: Session, ready: Ready, tensors: Tensors
-    ) -> tuple[list[DeviceTensor], DeviceTensor]:
-        plan = ready.plan
-        inputs = [_input(session, slot, tensors) for slot in plan.inputs]
-        out = plan.output
-        block = session.pool.take(out.nbytes, out.name)
-        return inputs, DeviceTensor(session, block, out.shape, out.dtype)
+    ) -> tuple[list[DeviceTensor], Made]:
+        inputs = [_input(session, slot, tensors) for slot in ready.plan.inputs]
+        made = {
+            slot.name: DeviceTensor(
+                session, session.pool.take(slot.nbytes, slot.name), slot.shape, slot.dtype
+            )
+            for slot in ready.plan.outputs
+        }
+        return inputs, made
 
 
 def _input(session: Session, slot: Slot, tensors: Tensors) -> DeviceTensor:

@@ -59,7 +59,7 @@ class Stopwatch:
         with session.guard():
             begin = perf_counter()
             for _ in range(runs):
-                self._prepared.submit(self._ready, self._inputs, self._output)
+                self._prepared.submit(self._ready, self._inputs, [self._output])
         session.read(self._output.buffer, np.empty(4, np.uint8))
         return (perf_counter() - begin) / runs
 
@@ -69,7 +69,7 @@ class Stopwatch:
         if session.period is None or not self._ready.plan.steps:
             return None
         with session.guard():
-            dispatches = self._prepared.bind(self._ready, self._inputs, self._output)
+            dispatches = self._prepared.bind(self._ready, self._inputs, [self._output])
             queries, resolved = self._queries()
             encoder = session.gpu.create_command_encoder()
             onto = encoder.begin_compute_pass(

@@ -35,7 +35,7 @@ class Map(LoopStep):
     """
 
     verb: ClassVar[str] = "map"
-    form: ClassVar[str] = "map EQUATION: LOOP -> grid|thread|serial (NumPy: host|slice|gemm), ..."
+    form: ClassVar[str] = "map EQUATION: LOOP -> grid|thread|serial|host|slice|gemm, ..."
     equation: str
     places: tuple[tuple[str, Where], ...]
 

@@ -62,7 +62,8 @@ class Phases(Step):
             refuse_relation(self, pieces[0], "E0605", why, "choose another name")
         split = None
         if self.output in free and self.tap in summed:
-            split = split_relation(pieces[0], self.output, self.tap, fresh)
+            taken = {t.name for t in state.system.tensors}
+            split = split_relation(pieces[0], self.output, self.tap, fresh, taken)
         if split is None:
             why = (
                 f"no relation of `{self.equation}` ties the output `{self.output}` (with coefficient 1) "

@@ -22,7 +22,7 @@ def main_piece(step: Step, state: State, name: str) -> tuple[Piece, ...]:
 
 def refuse_scheduled(step: Step, state: State, name: str) -> None:
     """E0625: a verb on the relations of a piece whose loops have been touched."""
-    if name in state.nests:
+    if name in state.nests or name in state.sites:
         raise CdslError(
             "E0625",
             f"`{step}`: the loops of `{name}` are scheduled already",

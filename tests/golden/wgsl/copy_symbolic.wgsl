@@ -1,7 +1,7 @@
 // copy
 //   input x: f32[N]
 //   output y: f32[N]
-// copy: min(-((-N) // 64), 65535) x -(((-N) // 64) // 65535) x 1 workgroups of 64 x 1 x 1 threads
+// copy: min(ceil(N / 64), 65535) x ceil(ceil(N / 64) / 65535) x 1 workgroups of 64 x 1 x 1 threads
 
 struct Sizes {
   N: i32,

@@ -3,7 +3,7 @@
 //   input w: f32[C, K]
 //   output y: f32[N, LO]
 //   LO = K + L*4 - 8
-// gather: min(-((-LO) // 64)*N, 65535) x -((((-LO) // 64)*N) // 65535) x 1 workgroups of 64 x 1 x 1 threads
+// gather: min(ceil(LO / 64)*N, 65535) x ceil(ceil(LO / 64)*N / 65535) x 1 workgroups of 64 x 1 x 1 threads
 
 struct Sizes {
   N: i32,

@@ -1,0 +1,17 @@
+"""Which guards of a piece are conditions of its reads, too."""
+
+from __future__ import annotations
+
+from convdsl.ir.equation import Piece
+from convdsl.ir.expr import Pred, Reduce, loads
+
+
+def read_guards(piece: Piece, reduction: Reduce) -> list[Pred]:
+    """The guards without which a term would be read outside of a tensor.
+
+    An operand may be read at the place of the result: where that is none of the result's, neither is
+    there anything to read.
+    """
+    own = {v.name for v in piece.vars}
+    axes = [i.free for load in loads(reduction.body) for i in load.access.index]
+    return [g for g in piece.guards if any(g.index.free & own <= axis for axis in axes)]
