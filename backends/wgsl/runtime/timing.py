@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from convdsl.backends.wgsl.runtime.memory import Block
 from convdsl.backends.wgsl.runtime.prepared import Prepared, Ready, dispatch
 from convdsl.backends.wgsl.runtime.tensor import DeviceTensor
 
+T = TypeVar("T")
 LEAST = 0.02  # seconds that one measurement takes at least, by repeating the run ...
 MOST_RUNS = 256  # ... so often at most
 
@@ -49,6 +50,7 @@ class Stopwatch:
         self._prepared, self._ready, self._tensors = prepared, ready, (sets, output)
         self._sets: list[list[Block]] = [[t.block for t in tensors] for tensors in sets]
         self._output = output.block
+        self._turn = 0  # how many runs there were: whose turn it is
         self._session = prepared.session
         self._marks: tuple[Any, Any] | None = None
 
@@ -69,8 +71,8 @@ class Stopwatch:
         session = self._session
         with session.guard():
             begin = perf_counter()
-            for n in range(runs):
-                self._prepared.submit(self._ready, self._sets[n % len(self._sets)], [self._output])
+            for blocks in self._turns(self._sets, runs):
+                self._prepared.submit(self._ready, blocks, [self._output])
         session.read(self._output.buffer, np.empty(4, np.uint8))
         return (perf_counter() - begin) / runs
 
@@ -91,8 +93,8 @@ class Stopwatch:
                     "end_of_pass_write_index": 1,
                 }
             )
-            for n in range(runs):
-                dispatch(onto, dispatches[n % len(dispatches)])
+            for one in self._turns(dispatches, runs):
+                dispatch(onto, one)
             onto.end()
             encoder.resolve_query_set(queries, 0, 2, resolved, 0)
             session.queue.submit([encoder.finish()])
@@ -100,6 +102,12 @@ class Stopwatch:
         session.read(resolved, ticks.view(np.uint8))
         passed = int(ticks[1]) - int(ticks[0])
         return passed * session.period * 1e-9 / runs if passed > 0 else None
+
+    def _turns(self, sets: list[T], runs: int) -> Iterator[T]:
+        """The sets in turn, from where the last runs ended."""
+        for _ in range(runs):
+            yield sets[self._turn % len(sets)]
+            self._turn += 1
 
     def _queries(self) -> tuple[Any, Any]:
         if self._marks is None:
