@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
 import numpy as np
@@ -16,26 +18,37 @@ op product(a: f32[B, M, K], b: f32[B, K, N]) -> y: f32[B, M, N] {
     y[s, m, n] = sum[k] a[s, m, k] * b[s, k, n]
 }
 """
-CPU_SIDE, CPU_BYTES = 2048, 1 << 27
+CPU_BYTES = 1 << 27
+LARGE, LARGEST, LONG = 2048, 8192, 0.03  # sides of matrices, and seconds of a product
+ENOUGH = 0.5  # seconds of one measurement
 GPU_SIDE, GPU_BYTES = 4096, 120 << 20  # a binding of any browser has 128 MiB
 SOFTWARE_SIDE, SOFTWARE_BYTES = 512, 1 << 24
 REPEAT = 5
 
 
-def cpu_ceilings() -> Ceilings:
-    """By `np.matmul` and `np.copyto`, the best of a few."""
-    a = np.ones((CPU_SIDE, CPU_SIDE), np.float32)
-    y, x = np.empty_like(a), np.ones(CPU_BYTES // 4, np.float32)
-    z = np.empty_like(x)
-    products, copies = [], []
-    for _ in range(REPEAT):
-        start = perf_counter()
-        np.matmul(a, a, out=y)
-        middle = perf_counter()
-        np.copyto(z, x)
-        products.append(middle - start)
-        copies.append(perf_counter() - middle)
-    return Ceilings(2 * CPU_SIDE**3 / min(products), 2 * CPU_BYTES / min(copies))
+def cpu_ceilings(threads: int) -> Ceilings:
+    """By `np.matmul` of growing matrices, and by copies in so many threads; the best of a few."""
+    flops, side, took = 0.0, 512, 0.0
+    while side <= LARGE or (took < LONG and side <= LARGEST):
+        a = np.ones((side, side), np.float32)
+        y = np.empty_like(a)
+        took = _best(lambda a=a, y=y: np.matmul(a, a, out=y))  # type: ignore[misc]
+        flops, side = max(flops, 2 * side**3 / took), 2 * side
+    x, z = (np.ones(CPU_BYTES // 4, np.float32) for _ in range(2))
+    parts = list(zip(np.array_split(z, threads), np.array_split(x, threads), strict=True))
+    with ThreadPoolExecutor(threads) as pool:
+        copied = _best(lambda: list(pool.map(lambda pair: np.copyto(*pair), parts)))
+    return Ceilings(flops, 2 * CPU_BYTES / copied)
+
+
+def _best(work: Callable[[], object]) -> float:
+    """Seconds, of the fastest of a few."""
+    times: list[float] = []
+    while len(times) < REPEAT and sum(times) < ENOUGH:
+        begin = perf_counter()
+        work()
+        times.append(perf_counter() - begin)
+    return min(times)
 
 
 def wgsl_ceilings() -> Ceilings:

@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Literal, Protocol
 
 from convdsl.arguments import Array
 from convdsl.bench.data import Data
 from convdsl.bench.error import Error
 from convdsl.bench.layer import Layer
-from convdsl.bench.timing import Sample
+from convdsl.bench.timing import HostTimed, Sample
 
 Place = Literal["cpu", "gpu"]
 Kind = Literal["ours", "peer", "floor"]
@@ -72,10 +71,7 @@ class Prepared(ABC):
 
 
 class Calls(Prepared):
-    """Calls that the host's clock times: `run` begins one, `wait` lasts until all are done.
-
-    `within` is a context around them, which switches what a program would switch once.
-    """
+    """Calls that the host's clock times; `fetch` is the result of one, the rest as in `HostTimed`."""
 
     def __init__(
         self,
@@ -86,19 +82,11 @@ class Calls(Prepared):
         plan: str = "",
         within: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        self.plan, self._within = plan, within
-        self._run, self._fetch, self._wait, self._sets, self._turn = run, fetch, wait, sets, 0
+        self.plan, self._fetch, self._within = plan, fetch, within
+        self._timed = HostTimed(run, sets, wait, within)
 
     def time(self, calls: int) -> Sample:
-        run, sets, first = self._run, self._sets, self._turn
-        self._turn += calls
-        with self._within():
-            self._wait()
-            begin = perf_counter()
-            for turn in range(first, first + calls):
-                run(turn % sets)
-            self._wait()
-            return Sample((perf_counter() - begin) / calls)
+        return self._timed.time(calls)
 
     def result(self, which: int) -> Array:
         with self._within():

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from convdsl.cli.inputs import solved_sizes
 from convdsl.ir.equation import System
 from convdsl.ops.sources import program as shipped
 from convdsl.sema.instantiate import instantiate
 from convdsl.sema.model import ResolvedOp
+from convdsl.sema.names import unknown
 from convdsl.sema.resolve import resolve
 from convdsl.sema.sizes import bind_parameters, complete_sizes
 from convdsl.sema.without import without
@@ -45,7 +47,7 @@ Known = Convolution | Product
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """An operator whose sizes are all numbers.
+    """An operator; `sizes` are numbers for all of its sizes.
 
     `varying` are the inputs that differ from call to call, `constant` those that are bound; others
     are absent. `known` is what it is in other libraries, None where they have no such layer.
@@ -68,8 +70,7 @@ class Layer:
     def system(self) -> System:
         """Its equations, with numbers for all sizes."""
         op = without(self.op, self.absent)
-        sizes = complete_sizes(op, self.params, self.sizes, absent=self.absent)
-        return instantiate(op, self.params, sizes, self.absent)
+        return instantiate(op, self.params, self.sizes, self.absent)
 
 
 def make_layer(
@@ -88,7 +89,8 @@ def make_layer(
     By default the first input varies, and the others are constant unless they have a default.
 
     Raises:
-        CdslError: for an op that is not there, and parameters that do not fit it.
+        CdslError: for an op that is not there, parameters that do not fit it, sizes that are not
+            given, and clauses that fail.
     """
     resolved = resolve(program, op)
     bound = bind_parameters(resolved, params)
@@ -96,8 +98,15 @@ def make_layer(
     needed = [t.name for t in resolved.inputs if t.default is None]
     moving = tuple(varying) or tuple(n for n in inputs[:1] if n not in constant)
     fixed = tuple(dict.fromkeys([*constant, *(n for n in needed if n not in moving)]))
+    for given in (*moving, *fixed):
+        if given not in inputs:
+            raise unknown(f"input of `{resolved.name}`:", given, inputs, None, "E0311")
+    absent = frozenset(inputs) - {*moving, *fixed}
+    present = without(resolved, absent)
+    solved = solved_sizes(present, bound, sizes, {}, [*moving, *fixed])
+    numbers = complete_sizes(present, bound, solved, absent=absent)
     known = known_as(program, resolved, bound)
-    return Layer(name, source, program, resolved, bound, dict(sizes), moving, fixed, known)
+    return Layer(name, source, program, resolved, bound, numbers, moving, fixed, known)
 
 
 def known_as(program: ast.Program, op: ResolvedOp, params: Mapping[str, Number]) -> Known | None:

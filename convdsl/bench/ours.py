@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from convdsl.bench.error import number
 from convdsl.bench.layer import Layer
 from convdsl.bench.machine import facts_of
 from convdsl.bench.resident import Resident
+from convdsl.bench.threads import cores
 from convdsl.kernel import Kernel
 
 
@@ -29,7 +31,8 @@ def ours(
         DeviceError: when WGSL is asked for and there is no adapter.
     """
     facts = facts_of(target)
-    ceilings = wgsl_ceilings if target == "wgsl" else cpu_ceilings
+    threads = settings.threads or cores()
+    ceilings = wgsl_ceilings if target == "wgsl" else partial(cpu_ceilings, threads)
 
     def prepare(layer: Layer, data: Data, algorithm: str | None) -> Prepared:
         kernel = _kernel(target, settings, schedule, layer, data, algorithm)

@@ -110,10 +110,9 @@ def _table(layer: LayerRecord) -> Markup:
 
 
 def _row(layer: LayerRecord, row: Row, best: Row | None) -> Markup:
-    host = sorted(s.host for s in row.samples)
     numbers = [
         words.milliseconds(row.seconds),
-        words.milliseconds(host[len(host) // 2] if host else None),
+        words.milliseconds(row.call if row.clock == "device" else None),
         words.rate(layer, row),
         words.times(layer.against(row, best)),
         words.error(row.error.l2 if row.error else None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import exp, log
+from statistics import median
 from typing import Any, Literal
 
 from convdsl.bench.contestant import Ceilings, Facts, Kind, Place
@@ -35,6 +36,11 @@ class Row:
     def seconds(self) -> float | None:
         """Of a call; the median over rounds, by the device's clock where there is one."""
         return seconds_of(self.samples)[0]
+
+    @property
+    def call(self) -> float | None:
+        """Of a call as the host sees it; the median over rounds."""
+        return median(s.host for s in self.samples) if self.samples else None
 
     @property
     def clock(self) -> str:

@@ -95,7 +95,7 @@ class Session:
             self.progress.layer(layer.name, number + 1, len(layers))
             try:
                 self._layer(layer)
-            except (CdslError, DeviceError, InternalError) as error:
+            except Exception as error:
                 self.errors.append((layer.name, error))
                 self.record.notes.append(f"{layer.name} failed: {_said(error)}")
             gc.collect()  # arrays on devices go before those of the next layer come

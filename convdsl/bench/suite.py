@@ -91,36 +91,42 @@ def _layers(name: str, record: Any) -> list[Layer]:
             raise CdslError("E0903", f"case {number} of `{name}` has no `name`")
         if case["name"] in [layer.name for layer in layers]:
             raise CdslError("E0903", f"`{name}` has two cases `{case['name']}`")
-        layers.append(_layer(case, case.get("op", record.get("op"))))
+        try:
+            layers.append(_layer(case, case.get("op", record.get("op"))))
+        except CdslError as error:
+            message = f"case `{case['name']}`: {error.message}"
+            raise CdslError(
+                error.code, message, error.span, notes=error.notes, help=error.help
+            ) from None
     return layers
 
 
 def _layer(case: Mapping[str, Any], op: Any) -> Layer:
     if not isinstance(op, str) or op not in _OPS:
-        raise _wrong(case, f"`op` is {op!r}", f"choose one of: {', '.join(_OPS)}")
+        raise _wrong(f"`op` is {op!r}", f"choose one of: {', '.join(_OPS)}")
     needed, optional = _OPS[op]
     numbers: dict[str, int] = {}
     for field in (*needed, *optional):
         value = case.get(field, optional.get(field))
         least = needed.get(field, 0 if field == "output_padding" else 1)
         if type(value) is not int or value < least:
-            raise _wrong(case, f"`{field}` is {value!r}", f"an integer, at least {least}")
+            raise _wrong(f"`{field}` is {value!r}", f"an integer, at least {least}")
         numbers[field] = value
     if case.get("dtype", "f32") != "f32":
-        raise _wrong(case, f"`dtype` is {case['dtype']!r}", "only f32 is known")
+        raise _wrong(f"`dtype` is {case['dtype']!r}", "only f32 is known")
     source = str(case.get("source", ""))
     if op == "matmul":
         return make_layer(case["name"], source, program(op), {}, numbers)
     if numbers["c_in"] % numbers["groups"] or numbers["c_out"] % numbers["groups"]:
         channels = f"{numbers['c_in']} and {numbers['c_out']} channels"
-        raise _wrong(case, f"{channels} do not make {numbers['groups']} groups", None)
+        raise _wrong(f"{channels} do not make {numbers['groups']} groups", None)
     return _convolution(case, op, source, numbers)
 
 
 def _convolution(case: Mapping[str, Any], op: str, source: str, numbers: dict[str, int]) -> Layer:
     padding, groups = case.get("padding", [0, 0]), numbers["groups"]
     if not isinstance(padding, list) or [type(p) for p in padding] != [int, int]:
-        raise _wrong(case, f"`padding` is {padding!r}", "two integers, [begin, end]")
+        raise _wrong(f"`padding` is {padding!r}", "two integers, [begin, end]")
     params: dict[str, Number] = {n: numbers[n] for n in ("stride", "dilation", "groups")}
     params |= {"pad_begin": padding[0], "pad_end": padding[1]}
     if "output_padding" in numbers:
@@ -128,7 +134,7 @@ def _convolution(case: Mapping[str, Any], op: str, source: str, numbers: dict[st
     before = None
     if (prologue := case.get("prologue")) is not None:
         before = "leaky_relu"
-        params["slope_before"] = _slope(case, prologue)
+        params["slope_before"] = _slope(prologue)
     sizes = {"N": numbers["N"], "C": numbers["c_in"] // groups, "L": numbers["L"]}
     sizes |= {"M": numbers["c_out"] // groups, "K": numbers["K"]}
     bias = ["b"] if case.get("bias", False) is True else []
@@ -136,7 +142,7 @@ def _convolution(case: Mapping[str, Any], op: str, source: str, numbers: dict[st
     return make_layer(case["name"], source, tree, params, sizes, varying=["x"], constant=bias)
 
 
-def _slope(case: Mapping[str, Any], prologue: Any) -> float:
+def _slope(prologue: Any) -> float:
     """The number in `leaky_relu:0.1`."""
     word, _, number = str(prologue).partition(":")
     try:
@@ -144,9 +150,9 @@ def _slope(case: Mapping[str, Any], prologue: Any) -> float:
     except ValueError:
         slope = float("nan")
     if word != "leaky_relu" or not isfinite(slope):
-        raise _wrong(case, f"`prologue` is {prologue!r}", "known is leaky_relu:SLOPE")
+        raise _wrong(f"`prologue` is {prologue!r}", "known is leaky_relu:SLOPE")
     return slope
 
 
-def _wrong(case: Mapping[str, Any], what: str, help: str | None) -> CdslError:
-    return CdslError("E0903", f"case `{case['name']}`: {what}", help=help)
+def _wrong(what: str, help: str | None) -> CdslError:
+    return CdslError("E0903", what, help=help)

@@ -62,8 +62,7 @@ def _layer(table: Table, layer: LayerRecord, record: Record, on_device: bool) ->
     best, first = layer.best_peer(), layer.name
     for row in layer.rows:
         floor = layer.floor(record.ceilings.get(row.place))
-        host = [s.host for s in row.samples]
-        call = words.milliseconds(sorted(host)[len(host) // 2] if host else None)
+        call = words.milliseconds(row.call if row.clock == "device" else None)
         style = {"wrong": "bold red", "failed": "red", "unfit": "dim"}.get(row.status, "")
         part = f"{floor[0] / row.seconds:.0%}" if floor and row.seconds else "-"
         cells = [

@@ -8,6 +8,7 @@ round, because the machine was, was so for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
@@ -30,6 +31,36 @@ class Timed(Protocol):
 
     def time(self, calls: int) -> Sample:
         """Make so many calls back to back, all begun work finished before and after."""
+
+
+class HostTimed:
+    """Calls by the host's clock: `run` begins one, `wait` lasts until all are done.
+
+    Calls take the `sets` of inputs in turn, from round to round too. `within` is a context around
+    them, which switches what a program would switch once.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[int], object],
+        sets: int = 1,
+        wait: Callable[[], object] = lambda: None,
+        within: Callable[[], AbstractContextManager[object]] = nullcontext,
+        clock: Clock = perf_counter,
+    ) -> None:
+        self._run, self._sets, self._wait, self._within = run, sets, wait, within
+        self._clock, self._turn = clock, 0
+
+    def time(self, calls: int) -> Sample:
+        run, wait, clock, sets, first = self._run, self._wait, self._clock, self._sets, self._turn
+        self._turn += calls
+        with self._within():
+            wait()
+            begin = clock()
+            for turn in range(first, first + calls):
+                run(turn % sets)
+            wait()
+            return Sample((clock() - begin) / calls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def rate(layer: LayerRecord, row: Row) -> str:
 
 def times(value: float | None) -> str:
     """How many times as fast."""
-    return "-" if value is None else f"{value:.2f}x"
+    return "-" if value is None else f"{value:.3g}x"
 
 
 def error(value: float | None) -> str:
@@ -78,7 +78,7 @@ def means(record: Record) -> list[str]:
     lines = []
     for row in record.ours():
         ratios = record.ratios(row)
-        said = [f"{r:.2f}x {name} ({count})" for name, (r, count) in ratios.items()]
+        said = [f"{times(r)} {name} ({count})" for name, (r, count) in ratios.items()]
         if said:
             lines.append(f"{row}: {', '.join(said)}")
     return lines

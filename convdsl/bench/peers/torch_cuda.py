@@ -7,7 +7,7 @@ around plain calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -73,7 +73,10 @@ class _OnCuda(Prepared):
         self._calls = Calls(
             self._run, self._fetch, len(self._sets), torch.cuda.synchronize, within=self._within
         )
-        self._graph: tuple[Any, int] | None = None
+        with self._within():
+            self._graph = self._captured(2)
+        if self._graph is None:
+            self.plan = "device time with the cost of starting kernels: no graph could be captured"
 
     def time(self, calls: int) -> Sample:
         host = self._calls.time(calls).host
@@ -97,35 +100,46 @@ class _OnCuda(Prepared):
         return array
 
     def _on_device(self, calls: int) -> float:
-        """Seconds a call between two events around a captured graph, replayed."""
-        torch = self._torch
+        """Seconds a call between two events around a captured graph, replayed; or around calls."""
         wanted = min(CAPTURED, max(2, calls))
-        if self._graph is None or (self._graph[1] < wanted):
+        if self._graph is not None and self._graph[1] < wanted:
             self._graph = self._captured(wanted)
+        if self._graph is None:
+            return self._between(lambda: self._in_turn(wanted)) / wanted
         graph, size = self._graph
         replays = -(-calls // size)
+        return self._between(lambda: [graph.replay() for _ in range(replays)]) / (replays * size)
+
+    def _between(self, work: Callable[[], object]) -> float:
+        """Seconds between two events around some work, once it was done before."""
+        torch = self._torch
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        graph.replay()
+        work()
         begin.record()
-        for _ in range(replays):
-            graph.replay()
+        work()
         end.record()
         torch.cuda.synchronize()
-        return float(begin.elapsed_time(end)) * 1e-3 / (replays * size)
+        return float(begin.elapsed_time(end)) * 1e-3
 
-    def _captured(self, calls: int) -> tuple[Any, int]:
+    def _in_turn(self, calls: int) -> None:
+        for turn in range(calls):
+            self._run(turn % len(self._sets))
+
+    def _captured(self, calls: int) -> tuple[Any, int] | None:
+        """A graph of calls; None where the library does something that cannot be captured."""
         torch = self._torch
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):  # a capture needs a warm library on a stream of its own
-            for which in range(len(self._sets)):
-                self._run(which)
+            self._in_turn(len(self._sets))
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for turn in range(calls):
-                self._run(turn % len(self._sets))
+        try:
+            with torch.cuda.graph(graph):
+                self._in_turn(calls)
+        except RuntimeError:
+            return None
         return graph, calls
 
 
@@ -136,7 +150,7 @@ def _ceilings(torch: Any) -> Ceilings:
     x = torch.ones(BYTES // 4, device="cuda")
     y = torch.empty_like(x)
 
-    def best(work: Any) -> float:
+    def best(work: Callable[[], object]) -> float:
         times = []
         for _ in range(REPEAT + 1):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
