@@ -26,7 +26,7 @@ def show(console: Console, record: Record) -> None:
         for line in lines:
             console.print(f"  {line}", markup=False, soft_wrap=True)
     for note in record.notes:
-        console.print(f"note: {note}", markup=False)
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
 
 
 def _participants(console: Console, record: Record) -> None:
@@ -34,7 +34,7 @@ def _participants(console: Console, record: Record) -> None:
     for name, facts in record.contestants.items():
         groups.setdefault(words.facts_line(facts), []).append(name)
     for line, names in groups.items():
-        console.print(f"{' / '.join(names)}: {line}", markup=False)
+        console.print(f"{' / '.join(names)}: {line}", markup=False, soft_wrap=True)
     for place, ceilings in record.ceilings.items():
         console.print(f"at most, {place}: {words.ceilings_line(ceilings)}", markup=False)
     console.print()
