@@ -35,9 +35,14 @@ def ours(
     ceilings = wgsl_ceilings if target == "wgsl" else partial(cpu_ceilings, threads)
 
     def prepare(layer: Layer, data: Data, algorithm: str | None) -> Prepared:
-        kernel = _kernel(target, settings, schedule, layer, data, algorithm)
-        if algorithm is not None and not _is_other(kernel, target, settings, layer, data):
-            raise Unfit("it is the chosen plan, or not possible")
+        given = schedule if algorithm is None else None
+        kernel = _kernel(target, settings, given, layer, data, algorithm)
+        if algorithm is not None:
+            chosen = _kernel(target, settings, None, layer, data, None)
+            if kernel.plan.algorithm != algorithm:
+                raise Unfit("this plan is not possible")
+            if schedule is None and kernel.plan.algorithm == chosen.plan.algorithm:
+                raise Unfit("it is the chosen plan")
         if target == "wgsl":
             return Resident(kernel, data.sets, _plan(kernel))
         return _in_host_memory(kernel, data)
@@ -66,13 +71,6 @@ def _kernel(
         absent=layer.absent, algorithm=algorithm,
     )  # fmt: skip
     return kernel.bind(**data.constants)
-
-
-def _is_other(kernel: Kernel, target: str, settings: Settings, layer: Layer, data: Data) -> bool:
-    """Whether the asked for algorithm was possible, and is not the chosen one."""
-    asked = kernel.options.algorithm
-    chosen = _kernel(target, settings, None, layer, data, None)
-    return kernel.plan.algorithm == asked != chosen.plan.algorithm
 
 
 def _plan(kernel: Kernel) -> str:

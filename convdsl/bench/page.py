@@ -16,8 +16,8 @@ figure.wide { max-width: 52rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .84rem; margin: .6rem 0; }
 caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
-th, td { padding: .2rem .6rem .2rem 0; text-align: left; border-bottom: 1px solid var(--rule); }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th, td { text-align: left; padding: .2rem .6rem .2rem 0; border-bottom: 1px solid var(--rule); }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 """
 COLUMNS = ("who", "time, ms", "call, ms", "GFLOP/s", "vs peer", "error", "largest", "plan")
 
@@ -95,7 +95,10 @@ def _layers(record: Record) -> Markup:
         said = words.layer_line(layer) + (f". {layer.source}" if layer.source else "")
         parts.append(tag("p", said, class_="soft"))
         if any(r.seconds for r in layer.rows):
-            caption = tag("figcaption", "Times; a dashed line is the floor.")
+            caption = tag(
+                "figcaption", "Times: ", _key("mine"), "convdsl, ", _key("staged"), "peers, ",
+                _key("band"), "the bare product. A dashed line is the floor.",
+            )  # fmt: skip
             picture = bars(layer, dict(record.ceilings))
             parts.append(tag("figure", picture, caption, class_="wide"))
         parts.append(tag("div", _table(layer), class_="scroll"))
@@ -104,7 +107,9 @@ def _layers(record: Record) -> Markup:
 
 def _table(layer: LayerRecord) -> Markup:
     best = layer.best_peer()
-    head = tag("tr", *(tag("th", name, scope="col") for name in COLUMNS))
+    kinds = [None, *["number"] * (len(COLUMNS) - 2), None]
+    names = zip(COLUMNS, kinds, strict=True)
+    head = tag("tr", *(tag("th", name, scope="col", class_=kind) for name, kind in names))
     rows = [_row(layer, row, best) for row in layer.rows]
     return tag("table", tag("caption", layer.name), tag("thead", head), tag("tbody", *rows))
 

@@ -29,6 +29,10 @@ class StderrProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more is said."""
         if self._status is not None:
             self._status.stop()
 

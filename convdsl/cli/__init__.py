@@ -84,8 +84,9 @@ def _stop(number: int, frame: object) -> None:
     files = sys.modules.get("convdsl.files")
     if files is not None and hasattr(files, "drop_pending"):
         files.drop_pending()
-    if "rich.console" in sys.modules and sys.stdout is not None and sys.stdout.isatty():
-        os.write(sys.stdout.fileno(), b"\x1b[?25h")  # a spinner hides the cursor
+    for stream in (sys.stdout, sys.stderr):
+        if "rich.console" in sys.modules and stream is not None and stream.isatty():
+            os.write(stream.fileno(), b"\x1b[?25h")  # a spinner hides the cursor
     try:
         for say in last_words:
             say()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,8 +152,14 @@ def _run(
 
     with StderrProgress(Console(stderr=True, highlight=False)) as progress:
         session = Session(new_record(settings), rules, progress)
-        record = session.record
-        say = partial(_show, record) if shown else lambda: out_json(record.to_json())
+
+        def say() -> None:
+            progress.close()
+            if shown:
+                _show(session.record)
+            else:
+                out_json(session.record.to_json())
+
         last_words.append(say)
         try:
             session.enter(settings, peers, schedule, plans)

@@ -20,6 +20,7 @@ class Jax:
     """The peer `jax`."""
 
     def open(self, settings: Settings) -> list[Contestant]:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # else it takes most of a GPU's memory
         if settings.threads is not None:
             os.environ["NPROC"] = str(settings.threads)  # XLA's switch; it reads it at the start
         jax = require("jax", "jax")

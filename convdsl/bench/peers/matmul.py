@@ -1,7 +1,7 @@
-"""The bare matrix product in a layer: the floor that a plan with one product for all cannot beat.
+"""The bare matrix product in a layer, which a plan of the same shape cannot beat.
 
-It computes the product of the layer's phase form, on random operands that are laid out for it: no
-padding, no overlaps, no strided stores. On the CPU by `np.matmul`, on a GPU by convdsl.
+It is the product of the layer's phase form, on random operands that are laid out for it: no padding,
+no overlaps, no strided stores. On the CPU by `np.matmul`, on a GPU by convdsl.
 """
 
 from __future__ import annotations
