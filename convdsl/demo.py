@@ -6,13 +6,10 @@ software adapter gets a scaled twin; it is there to show that the WGSL runs, not
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from statistics import median
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from convdsl.cli import guarded, reported
@@ -104,8 +101,10 @@ def numpy_rows(console: Console) -> Iterator[Row]:
     """The layer by NumPy, and the bare matrix product in it, measured in turn."""
     import numpy as np
 
+    from convdsl.bench.threads import cores
+
     layer = HEADLINE
-    where = f"numpy: CPU, {_cores()} cores"
+    where = f"numpy: CPU, {cores()} cores"
     with _doing(console, f"making the data of {layer}"):
         x, w = layer.data()
         matrix, product = w[:, 0, :].T, np.empty((layer.n, layer.k, layer.l), np.float32)
@@ -114,7 +113,7 @@ def numpy_rows(console: Console) -> Iterator[Row]:
         out = np.empty((layer.n, 1, layer.length), np.float32)
     with _doing(console, "running on the CPU"):
         kernel(x, w, out=out)
-        times = _alternate(lambda: kernel(x, w, out=out), lambda: np.matmul(matrix, x, out=product))
+        times = _in_turn(lambda: kernel(x, w, out=out), lambda: np.matmul(matrix, x, out=product))
     with _doing(console, "comparing with float64"):
         error = sampled_error(layer, x, w, out)
     yield Row(where, str(layer), _plan(kernel), times[0], layer.flops, error)
@@ -224,18 +223,16 @@ def _plan(kernel: Kernel) -> str:
     return plan.algorithm + (f", {plan.tiles}" if plan.tiles else "")
 
 
-def _alternate(*calls: Callable[[], object]) -> list[float]:
+def _in_turn(*calls: Callable[[], object]) -> list[float]:
     """The median seconds of some calls, measured in turn."""
-    times: list[list[float]] = [[] for _ in calls]
-    begin = perf_counter()
-    for _ in range(ROUNDS):
-        for call, mine in zip(calls, times, strict=True):
-            start = perf_counter()
-            call()
-            mine.append(perf_counter() - start)
-        if perf_counter() - begin > ENOUGH:
-            break
-    return [median(mine) for mine in times]
+    from convdsl.bench.timing import Entrant, HostTimed, Rules, measure, seconds_of
+
+    entrants = [Entrant(HostTimed(lambda _, call=call: call())) for call in calls]  # type: ignore[misc]
+    measure(entrants, Rules(ROUNDS, ENOUGH))
+    for entrant in entrants:
+        if entrant.failure is not None:
+            raise entrant.failure
+    return [seconds_of(entrant.samples)[0] or 0.0 for entrant in entrants]
 
 
 @contextmanager
@@ -245,10 +242,6 @@ def _doing(console: Console, what: str) -> Iterator[None]:
         print(f"{what} ...", file=sys.stderr, flush=True)
     with console.status(what) if console.is_terminal else nullcontext():
         yield
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 if __name__ == "__main__":

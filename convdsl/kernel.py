@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from convdsl.backends.base import Executable, Plan
+    from convdsl.backends.wgsl.runtime.timing import Stopwatch
     from convdsl.passes.plan import Algorithm
     from convdsl.schedule.schedule import Schedule
 
@@ -178,6 +179,13 @@ class Kernel:
         if repeat < 1:
             raise CdslError("E0358", f"`repeat` is {repeat}; it takes one measurement or more")
         return float(executable.runner.time(given, sizes, repeat))
+
+    def stopwatch(self, sets: Sequence[Mapping[str, Any]]) -> Stopwatch:
+        """Times back-to-back runs that take these sets of equal shapes in turn (WGSL only)."""
+        given = [self._on_device("stopwatch", tensors) for tensors in sets]
+        executable, sizes, _ = given[0]
+        watch: Stopwatch = executable.runner.stopwatch([tensors for *_, tensors in given], sizes)
+        return watch
 
     # -- looking ----------------------------------------------------------------------------------
     @property

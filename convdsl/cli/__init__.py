@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Sequence
 
 BUG, INTERRUPTED = 70, 130
+# What a command still says when it is interrupted; called in the main thread while its work goes on.
+last_words: list[Callable[[], None]] = []
 STACK = 1 << 26  # bytes; some systems give threads little, and syntax trees are deep
 
 
@@ -76,11 +78,17 @@ def _stop(number: int, frame: object) -> None:
     """End at once, with no traceback and nothing half written.
 
     Not by an exception: code that is interrupted in a callback or in a native library could swallow
-    it, and the thread that computes could not be stopped.
+    it, and the thread that computes could not be stopped. A second signal ends what is still said.
     """
+    signal.signal(number, signal.SIG_DFL)
     files = sys.modules.get("convdsl.files")
     if files is not None and hasattr(files, "drop_pending"):
         files.drop_pending()
-    if "rich.console" in sys.modules and sys.stdout is not None and sys.stdout.isatty():
-        os.write(sys.stdout.fileno(), b"\x1b[?25h")  # a spinner hides the cursor
-    os._exit(128 + number)
+    for stream in (sys.stdout, sys.stderr):
+        if "rich.console" in sys.modules and stream is not None and stream.isatty():
+            os.write(stream.fileno(), b"\x1b[?25h")  # a spinner hides the cursor
+    try:
+        for say in last_words:
+            say()
+    finally:
+        os._exit(128 + number)

@@ -13,6 +13,7 @@ COMMANDS = {
     "compile": ("compile", "Make WGSL or NumPy from an operator."),
     "run": ("run", "Run an operator on .npy files or random data."),
     "show": ("show", "Show the loops that a schedule makes."),
+    "bench": ("bench", "Measure operators beside other libraries."),
     "check": ("check", "Check files and warn of what looks unintended."),
     "fmt": ("fmt", "Bring files into the canonical form."),
     "explain": ("explain", "Explain an error code."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,7 +77,7 @@ def gather(
             )
     absent = frozenset(tensors) - arrays.keys() - set(random)
     op = without(op, absent.union(random))  # what has no shape yet says nothing of sizes
-    solved = _sizes(op, params, sizes, arrays, random)
+    solved = solved_sizes(op, params, sizes, arrays, random)
     solved = complete_sizes(op, params, solved, absent=absent)
     values = {**{n: v for n, v in params.items() if isinstance(v, int)}, **solved}
     generator = np.random.default_rng(seed)
@@ -89,13 +89,18 @@ def gather(
     return {t.name: {**arrays, **made}[t.name] for t in op.inputs if t.name not in absent}
 
 
-def _sizes(
+def solved_sizes(
     op: ResolvedOp,
     params: Mapping[str, int | float],
     sizes: Mapping[str, int],
     arrays: Mapping[str, Array],
-    random: list[str],
+    random: Sequence[str],
 ) -> dict[str, int]:
+    """A number for every size of the inputs, some of which have arrays and others are random.
+
+    Raises:
+        CdslError: E0365 for a size that only random inputs have, and what does not fit.
+    """
     shapes = {name: array.shape for name, array in arrays.items()}
     try:
         return solve_sizes(op, params, shapes, sizes)

@@ -5,6 +5,7 @@ Each module of this package holds one `TABLE`; a family can have several.
 
 from __future__ import annotations
 
+from convdsl.codes.bench import TABLE as BENCH
 from convdsl.codes.code import Code
 from convdsl.codes.equations import TABLE as EQUATIONS
 from convdsl.codes.ir import TABLE as IR
@@ -17,7 +18,7 @@ from convdsl.codes.wgsl import TABLE as WGSL
 
 __all__ = ["CODES", "Code", "explain"]
 
-_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS]
+_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS, BENCH]
 
 
 def _merge() -> dict[str, Code]:

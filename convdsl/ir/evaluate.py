@@ -13,8 +13,8 @@ rounds once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from convdsl.ir.expr import (
     Scalar,
     Select,
     Var,
+    eq,
     walk,
 )
 from convdsl.ir.functions import BINARY, COMPARE, FUNCTIONS, REDUCERS, Array, cast
@@ -62,6 +63,32 @@ def evaluate_system(
         InternalError: the pieces of an equation do not cover its target exactly once, or something
             reads outside of a tensor.
     """
+    env, memory = _begin(system, arrays, sizes)
+    out: dict[str, Array] = {}
+    with np.errstate(all="ignore"):
+        for equation in system.equations:
+            tensor = system.tensor(equation.tensor)
+            flat = _Equation(equation, tensor, memory, env, place).run()
+            memory[tensor.name] = flat
+            out[tensor.name] = flat.reshape(_shape(tensor, env))
+    return out
+
+
+def evaluate_at(system: System, arrays: Mapping[str, Array], places: Sequence[int]) -> Array:
+    """The output at some places of its flat form; everything before it is evaluated whole."""
+    env, memory = _begin(system, arrays, None)
+    *before, last = system.equations
+    with np.errstate(all="ignore"):
+        for equation in before:
+            tensor = system.tensor(equation.tensor)
+            memory[tensor.name] = _Equation(equation, tensor, memory, env, None).run()
+        return _Equation(last, system.output, memory, env, None).at(places)
+
+
+def _begin(
+    system: System, arrays: Mapping[str, Array], sizes: Mapping[str, int] | None
+) -> tuple[dict[str, int], dict[str, Array]]:
+    """Numbers for all sizes, and the inputs as flat arrays."""
     env = dict(sizes or {})
     for name, formula in system.definitions:
         env.setdefault(name, formula.evaluate(env))
@@ -72,14 +99,7 @@ def evaluate_system(
         if array.shape != shape:
             raise InternalError(f"`{tensor.name}` has shape {array.shape}, not {shape}")
         memory[tensor.name] = array.astype(_numpy_type(tensor)).ravel()
-    out: dict[str, Array] = {}
-    with np.errstate(all="ignore"):
-        for equation in system.equations:
-            tensor = system.tensor(equation.tensor)
-            flat = _Equation(equation, tensor, memory, env, place).run()
-            memory[tensor.name] = flat
-            out[tensor.name] = flat.reshape(_shape(tensor, env))
-    return out
+    return env, memory
 
 
 def _shape(tensor: Tensor, env: Mapping[str, int]) -> tuple[int, ...]:
@@ -169,6 +189,17 @@ class _Equation:
                 f"{len(self.equation.pieces)} pieces"
             )
         return self.out
+
+    def at(self, places: Sequence[int]) -> Array:
+        """The elements at some places; conditions on the variables leave only their points."""
+        dims = [int(d.evaluate(self.env)) for d in self.tensor.dims]
+        chosen = np.asarray(places, np.int64)
+        for point in zip(*np.unravel_index(chosen, dims), strict=True) if dims else [()]:
+            for piece in self.equation.pieces:
+                here = zip(piece.access.index, point, strict=True)
+                only = tuple(eq(index - int(number)) for index, number in here)
+                self._piece(replace(piece, guards=(*piece.guards, *only)))
+        return self.out[chosen]
 
     def _piece(self, piece: Piece) -> None:
         needed = conditioned(piece.value).union(*(p.index.free for p in piece.guards))

@@ -6,6 +6,7 @@ around the result. It is made on the syntax tree, printed and parsed again: its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -18,7 +19,7 @@ from convdsl.syntax.printer import print_program
 
 # Activations: functions of one value in the language, `leaky_relu` with its slope besides.
 ACTIVATIONS = ("relu", "leaky_relu", "sigmoid", "tanh", "gelu", "exp", "abs", "sin", "cos")
-SLOPE = "slope"
+SLOPE, SLOPE_BEFORE = "slope", "slope_before"
 
 T = TypeVar("T")
 
@@ -55,6 +56,7 @@ def program(
     channels_last: bool = False,
     dtype: ast.DType = "f32",
     activation: str | None = None,
+    before: str | None = None,
 ) -> ast.Program:
     """A shipped operator, or a variant of it.
 
@@ -63,6 +65,7 @@ def program(
         channels_last: the channels of `x` and of the result are the last axis, not the second.
         dtype: of all tensors.
         activation: one of `ACTIVATIONS`, around the result; `leaky_relu` takes a parameter `slope`.
+        before: one of them around each read of `x`, its parameter `slope_before`.
 
     Raises:
         CdslError: E0371 for a name that no operator has.
@@ -75,6 +78,8 @@ def program(
         op = _typed(op, dtype)
     if activation is not None:
         op = _activated(op, activation)
+    if before is not None:
+        op = _activated_before(op, before)
     if op is tree.ops[0]:
         return tree
     return parse(print_program(replace(tree, items=(op,))), f"{name}.cdsl")
@@ -91,24 +96,27 @@ def _channels_last(op: ast.Op) -> ast.Op:
             return replace(param, axes=_moved(param.axes))
         return param
 
+    def moved(read: ast.Read) -> ast.Expr:
+        return replace(read, axes=_moved(read.axes))
+
     result = op.result
     return replace(
         op,
         params=tuple(map(params, op.params)),
         output=replace(op.output, axes=_moved(op.output.axes)),
-        result=replace(result, axes=_moved(result.axes), value=_reads_moved(result.value)),
+        result=replace(result, axes=_moved(result.axes), value=_reads(result.value, moved)),
     )
 
 
-def _reads_moved(node: Any) -> Any:
-    """The expression with the axes of each read of `x` moved."""
+def _reads(node: Any, change: Callable[[ast.Read], ast.Expr]) -> Any:
+    """The expression with each read of `x` changed."""
     match node:
         case ast.Read(ast.Ref("x")):
-            return replace(node, axes=_moved(node.axes))
+            return change(node)
         case ast.Binary():
-            return replace(node, left=_reads_moved(node.left), right=_reads_moved(node.right))
+            return replace(node, left=_reads(node.left, change), right=_reads(node.right, change))
         case ast.Reduce():
-            return replace(node, body=_reads_moved(node.body))
+            return replace(node, body=_reads(node.body, change))
         case _:  # the shipped convolutions hold no other node with a read of x inside
             return node
 
@@ -121,12 +129,25 @@ def _typed(op: ast.Op, dtype: ast.DType) -> ast.Op:
 
 
 def _activated(op: ast.Op, activation: str) -> ast.Op:
-    span = op.result.span
-    args: tuple[ast.Expr, ...] = (op.result.value,)
-    params = op.params
-    if activation == "leaky_relu":
-        name = ast.Ref(SLOPE, span)
-        args = (*args, name)
-        params = (*params, ast.ScalarDecl(name, "float", span=span))
-    value = ast.Call(activation, args, span)
-    return replace(op, params=params, result=replace(op.result, value=value))
+    op, value = _applied(op, activation, op.result.value, SLOPE)
+    return replace(op, result=replace(op.result, value=value))
+
+
+def _activated_before(op: ast.Op, activation: str) -> ast.Op:
+    with_slope, _ = _applied(op, activation, op.result.value, SLOPE_BEFORE)
+
+    def applied(read: ast.Read) -> ast.Expr:
+        return _applied(op, activation, read, SLOPE_BEFORE)[1]
+
+    result = replace(op.result, value=_reads(op.result.value, applied))
+    return replace(with_slope, result=result)
+
+
+def _applied(op: ast.Op, activation: str, value: ast.Expr, slope: str) -> tuple[ast.Op, ast.Call]:
+    """The op with the parameter that the activation needs, and the activation of a value."""
+    if activation != "leaky_relu":
+        return op, ast.Call(activation, (value,), value.span)
+    name = ast.Ref(slope, value.span)
+    declared = ast.ScalarDecl(name, "float", span=value.span)
+    call = ast.Call(activation, (value, name), value.span)
+    return replace(op, params=(*op.params, declared)), call

@@ -30,6 +30,7 @@ FAMILIES = {
     "E04": "Texts of intermediate programs",
     "E05": "Limits of a WebGPU target",
     "E06": "Schedules",
+    "E09": "Measuring",
 }
 HEAD = """\
 # Error codes

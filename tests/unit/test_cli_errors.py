@@ -1,7 +1,7 @@
 """What the command says of mistakes, whole: each NAME.args in tests/errors/cli has its NAME.expect.
 
 An .args file holds the arguments as a shell would split them; they run in a folder with scale.cdsl,
-fir.cdsl, pool.cdsl, x.npy (float32 [2, 12]), w.npy ([3]) and d.npy (float64 [3]).
+fir.cdsl, pool.cdsl, x.npy (float32 [2, 12]), w.npy ([3]), d.npy (float64 [3]) and suite.json.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ from tests.unit.cli_tools import Cli, cli
 
 __all__ = ["cli"]
 
+SUITE = """\
+{"schema": 1, "op": "conv_transpose1d", "cases": [
+  {"name": "up", "N": 1, "c_in": 4, "L": 20, "c_out": 3, "K": 4, "stride": 0}
+]}
+"""
 FOLDER = Path(__file__).parents[1] / "errors" / "cli"
 CASES = sorted(FOLDER.glob("*.args"))
 
@@ -26,6 +31,7 @@ def test_message(path: Path, cli: Cli, tmp_path: Path, golden: Callable[[Path, s
     np.save(tmp_path / "x.npy", np.zeros((2, 12), np.float32))
     np.save(tmp_path / "w.npy", np.zeros(3, np.float32))
     np.save(tmp_path / "d.npy", np.zeros(3))
+    (tmp_path / "suite.json").write_text(SUITE, "utf-8")
     before = sorted(tmp_path.iterdir())
     done = cli(*shlex.split(path.read_text("utf-8"), comments=True))
     assert done.code in (1, 2, 3), done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -71,14 +71,17 @@ class Runner:
 
     def measure(self, tensors: Tensors, sizes: Mapping[str, int], repeat: int = 5) -> Timing:
         """Time runs on the device, transfers left out; the median of `repeat` measurements."""
+        return self.stopwatch([tensors], sizes).measure(repeat)
+
+    def stopwatch(self, sets: Sequence[Tensors], sizes: Mapping[str, int]) -> Stopwatch:
+        """What times runs on these tensors, each set in its turn."""
         session = self.device.session()
         with session.guard(self.module.name):
             prepared = self._on(session)
-            ready = prepared.ready(self._rest(tensors), sizes)
-            inputs, made = self._tensors(session, ready, tensors)
-        (output,) = made.values()
-        watch = Stopwatch(prepared, ready, [t.block for t in inputs], output.block)
-        return watch.measure(repeat)
+            ready = prepared.ready(self._rest(sets[0]), sizes)
+            pairs = [self._tensors(session, ready, tensors) for tensors in sets]
+        (output,) = pairs[0][1].values()
+        return Stopwatch(prepared, ready, [inputs for inputs, _ in pairs], output)
 
     def time(self, tensors: Tensors, sizes: Mapping[str, int], repeat: int = 5) -> float:
         """Seconds of one run on the device; see `measure`."""

@@ -1,0 +1,1 @@
+"""`convdsl bench`: operators beside other libraries, with the error of every result."""
