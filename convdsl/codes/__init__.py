@@ -14,11 +14,12 @@ from convdsl.codes.run import TABLE as RUN
 from convdsl.codes.schedule import TABLE as SCHEDULE
 from convdsl.codes.sema import TABLE as SEMA
 from convdsl.codes.syntax import TABLE as SYNTAX
+from convdsl.codes.tiles import TABLE as TILES
 from convdsl.codes.wgsl import TABLE as WGSL
 
 __all__ = ["CODES", "Code", "explain"]
 
-_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS, BENCH]
+_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS, TILES, BENCH]
 
 
 def _merge() -> dict[str, Code]:

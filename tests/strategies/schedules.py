@@ -43,41 +43,15 @@ Tail = Literal["guard", "cut", "pad", "perfect"]
 
 # -- steps -----------------------------------------------------------------------------------------
 _WILD = (
-    "zz",
-    "y",
-    "x",
-    "y.hole",
-    "y.hole2",
-    "N",
-    "L",
-    "sum",
-    "else",
-    "for",
-    "in",
-    "where",
-    "k",
-    "o",
-)
+    "zz", "y", "x", "y.hole", "y.hole2", "N", "L", "sum", "else", "for", "in", "where", "k", "o",
+)  # fmt: skip
 _FACTORS = (1, 2, 2, 3, 3, 4, 4, 4, 4, 5, 8, 16)
 _ODD_FACTORS = (0, 1, 7, 31, 64, 4096, 65536, 65537, 999_999_999)
 _TAILS = ("guard", "guard", "cut", "pad", "perfect")
 _CUTS: tuple[Tail, ...] = ("guard", "cut")
 _NEW = (
-    "a",
-    "b",
-    "c",
-    "ko",
-    "ki",
-    "acc",
-    "part",
-    "u",
-    "v",
-    "x_tile",
-    "hit",
-    "flat",
-    "thread",
-    "grid",
-)
+    "a", "b", "c", "ko", "ki", "acc", "part", "u", "v", "x_tile", "hit", "flat", "thread", "grid",
+)  # fmt: skip
 
 
 class Draw:
