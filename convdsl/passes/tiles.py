@@ -1,10 +1,30 @@
-"""Tile sizes of a matrix product on a GPU, from the sizes of the product and the target's limits."""
+"""Tile sizes of a matrix product on a GPU, from the sizes of the product and the target's limits.
+
+The time of each legal tiling is estimated from whole rounds of workgroups; the constants are those of
+one large GPU (`Gpu`), and a smaller one ranks tilings much alike.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from convdsl.passes.contraction import Contraction
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """What the estimate knows of a GPU.
+
+    `flops` a second of products in float32 at the best tile, `bandwidth` in bytes a second, seconds a
+    `launch`; a unit is `busy` with so many threads, and one with few still reaches the part `single`.
+    """
+
+    units: int = 132
+    flops: float = 41e12
+    bandwidth: float = 3e12
+    launch: float = 4e-6
+    busy: int = 384
+    single: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +51,7 @@ class Tiles:
 
 # Rate relative to the best, as far as it depends on the tile alone: results a thread keeps in
 # registers pay for the reads of workgroup memory, and few threads hide little latency.
-_CANDIDATES: tuple[tuple[Tiles, float], ...] = (
+CANDIDATES: tuple[tuple[Tiles, float], ...] = (
     (Tiles(64, 128, 16, 8, 8), 1.0),
     (Tiles(128, 128, 16, 8, 8), 0.92),
     (Tiles(128, 64, 16, 8, 8), 0.9),
@@ -46,23 +66,56 @@ _CANDIDATES: tuple[tuple[Tiles, float], ...] = (
     (Tiles(256, 4, 16, 4, 4), 0.3),
 )
 _ANY_SIZE = Tiles(64, 64, 16, 4, 4)
-_COMPUTE_UNITS = 128  # of a large GPU; a small one is filled by fewer groups, so this favours none
+PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+LEAST_TERMS = 128  # of a part of a sum
 
 
-def choose_tiles(product: Contraction, max_threads: int, max_bytes: int) -> Tiles:
-    """The tile with the least estimated time: whole waves of workgroups times work over rate."""
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """How a product is tiled: the tile, and in how many parts its sum is cut."""
+
+    tiles: Tiles
+    parts: int
+
+
+def choose_tiles(product: Contraction, gpu: Gpu, max_threads: int, max_bytes: int) -> Tiled:
+    """The tile and the parts with the least estimated time."""
     legal = [
-        (t, rate) for t, rate in _CANDIDATES
+        (t, rate) for t, rate in CANDIDATES
         if t.threads <= max_threads and t.workgroup_bytes <= max_bytes
     ]  # fmt: skip
-    batch, m, n, _ = (e.as_int() for e in product.extents)
-    if batch is None or m is None or n is None:
-        return next((t for t, _ in legal if t == _ANY_SIZE), legal[-1][0])
-    count, rows, columns = batch, m, n
+    shape = [e.as_int() for e in product.extents]
+    batch, m, n, k = shape
+    if batch is None or m is None or n is None or k is None:
+        return Tiled(next((t for t, _ in legal if t == _ANY_SIZE), legal[-1][0]), 1)
+    longest = max((v.extent.as_int() or 1 for v in product.k), default=1)
+    parts = [p for p in PARTS if p == 1 or (k >= LEAST_TERMS * p and longest >= 16 * p)]
+    found = [
+        (seconds(gpu, tiles, rate, (batch, m, n, k), p), Tiled(tiles, p))
+        for tiles, rate in legal
+        for p in parts
+    ]
+    return min(found, key=lambda f: f[0])[1]
 
-    def time(candidate: tuple[Tiles, float]) -> float:
-        tiles, rate = candidate
-        groups = count * -(-rows // tiles.m) * -(-columns // tiles.n)
-        return -(-groups // _COMPUTE_UNITS) * tiles.m * tiles.n / rate
 
-    return min(legal, key=time)[0]
+def seconds(
+    gpu: Gpu, tiles: Tiles, rate: float, shape: tuple[int, int, int, int], parts: int
+) -> float:
+    """The estimated time of a product.
+
+    The busiest compute unit has `load` workgroups, of which as many run together as hide each other's
+    latency; parts of sums are written and read once more.
+    """
+    batch, m, n, k = shape
+    groups = batch * -(-m // tiles.m) * -(-n // tiles.n) * parts
+    load = -(-groups // gpu.units)
+    together = max(1, gpu.busy // tiles.threads)
+    terms = -(-k // parts)
+    work = 2 * tiles.m * tiles.n * (terms + 32)
+    full, rest = divmod(load, together)
+    alone = min(1.0, gpu.single + (1 - gpu.single) * rest * tiles.threads / gpu.busy)
+    spent = full * together + (rest / alone if rest else 0)
+    total = spent * work / (gpu.flops / gpu.units * rate) + gpu.launch
+    if parts > 1:
+        total += 4 * batch * m * n * (2 * parts + 1) / gpu.bandwidth + gpu.launch
+    return total

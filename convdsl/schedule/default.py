@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from convdsl.ir.equation import System
+from convdsl.ir.index import product
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.names import Names
-from convdsl.passes.phases import equation_with
+from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
 from convdsl.passes.reduce_loops import FLUSH
-from convdsl.passes.tiles import Tiles, choose_tiles
+from convdsl.passes.tiles import Gpu, Tiles, choose_tiles
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
 from convdsl.schedule.packing import packs
@@ -21,6 +22,7 @@ from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
+from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.unroll import Unroll
@@ -28,6 +30,8 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 
 LANES = 4
 COPY_SIDE = 32  # elements of a cache line
+FULL = 2**17  # threads that keep a large GPU busy
+FEWEST_TERMS = 32  # of a part of a sum that one thread adds up
 
 
 def default_schedule(
@@ -68,8 +72,25 @@ class _Builder(Builder):
             columns = self.tensor("columns")
             self.do(Columns(name, columns))
             self.product(columns)
+        name = self.few(name)
         if equation_with(self.state.pieces()[name]) is not None:
             self.do(Gather(name))
+
+    def few(self, name: str) -> str:
+        """Few results with long sums keep few threads busy: cut the sums. The tensor to go on with."""
+        piece = self.state.pieces()[name]
+        reduction = the_reduction(piece.value)
+        if reduction is None or reduction.op != "sum" or reduction.dtype != "f32":
+            return name
+        tied = {n for p in reduction.constraints for n in p.index.free}
+        plain = [v for v in reduction.vars if v.name not in tied]
+        results = product(v.extent for v in piece.vars).as_int()
+        if not plain or results is None:
+            return name
+        long = max(plain, key=lambda v: v.extent.as_int() or 0)
+        extent = long.extent.as_int() or 0
+        parts = min(FULL // max(1, results), extent // FEWEST_TERMS)
+        return name if parts < 2 else self.cut(name, long.name, _length(extent, parts))
 
     def rest(self, name: str) -> None:
         """What is left to do for an equation whose relations a schedule has treated."""
@@ -88,9 +109,25 @@ class _Builder(Builder):
             self.do(Pack(name, tensor, axes, copy))
             self.transpose(copy)
         gemm = contraction_of(self.state.pieces()[name]) or gemm
-        tiles = choose_tiles(gemm, *self.limits)
-        self.tiles[name] = tiles
-        self.gemm(name, gemm, tiles)
+        tiled = choose_tiles(gemm, Gpu(), *self.limits)
+        if tiled.parts > 1:
+            name = self.parts(name, gemm, tiled.parts)
+            gemm = contraction_of(self.state.pieces()[name]) or gemm
+        self.tiles[name] = tiled.tiles
+        self.gemm(name, gemm, tiled.tiles)
+
+    def parts(self, name: str, gemm: Contraction, parts: int) -> str:
+        """Cut the longest sum into parts, each a product of its own; the tensor that holds them."""
+        depth, _ = _depth(gemm)
+        extent = next(v.extent.as_int() or 1 for v in gemm.k if v.name == depth)
+        return self.cut(name, depth, _length(extent, parts))
+
+    def cut(self, name: str, variable: str, length: int) -> str:
+        """Reduce blocks of a sum apart; the tensor that holds them."""
+        made = self.tensor(f"{name}_part")
+        part = Names(self.state.nest(name).taken | self.outside).fresh("part")
+        self.do(Rfactor(name, variable, length, part, made))
+        return made
 
     def transpose(self, y: str) -> None:
         """Square tiles: a workgroup reads whole cache lines of the source and stores whole ones.
@@ -170,6 +207,13 @@ def _depth(gemm: Contraction) -> tuple[str, list[str]]:
     else:
         chosen = max(gemm.k, key=lambda v: v.extent.as_int() or 0)
     return chosen.name, [v.name for v in gemm.k if v is not chosen]
+
+
+def _length(extent: int, parts: int) -> int:
+    """The length of a part: whole steps of a tile, and without a rest if there is such a length near."""
+    length = -(-extent // parts)
+    exact = [n for n in range(length, length + length // 4 + 1) if extent % n == 0]
+    return exact[0] if exact else -(-length // 16) * 16
 
 
 def _conditional_first(gemm: Contraction) -> list[str]:
