@@ -26,7 +26,7 @@ def arrays(scope: Scope, used: set[str], given: Set[str]) -> list[Item]:
                 continue
             if scope.widened(buffer.name):
                 out.append(code.assign(name, widen(buffer.name, scope)))
-            elif buffer.memory not in ("input", "output"):
+            elif buffer.memory == "temp":
                 out.append(_make(buffer, scope))
     for (dtype, shape), text in scope.scratch.items():
         if text in used:

@@ -20,7 +20,9 @@ class NumpyBackend(Backend):
 
     def compile(self, request: Request) -> NumpyExecutable:
         trace = Trace()
-        lowered = lower_to_numpy(request.system, request.algorithm, request.schedule, trace)
+        lowered = lower_to_numpy(
+            request.system, request.algorithm, request.schedule, trace, request.accuracy
+        )
         axes = {
             t.name: tuple(len(axis) for axis in t.axes)
             for t in request.system.tensors

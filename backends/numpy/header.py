@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+import numpy as np
+
 from convdsl.backends.numpy import code
-from convdsl.backends.numpy.arrays import empty
+from convdsl.backends.numpy.arrays import empty, needed
 from convdsl.backends.numpy.code import Item
 from convdsl.backends.numpy.folds import PLAINLY, Folded, binder, function, split
 from convdsl.backends.numpy.helpers import texts
@@ -43,6 +45,7 @@ def module_text(
     suites = [main, *(fold.text for fold in folds)]
     if folds:
         suites.append(binder(entry, arguments, folds, scope))
+    lines += _constants(scope, names_in(suites))
     for suite in suites:
         lines += ["", "", *render([suite])]
     for helper in texts(scope.helpers & names_in(suites)):
@@ -57,6 +60,19 @@ def module_text(
         program.definitions,
         tuple(fold.record for fold in folds),
     )
+
+
+def _constants(scope: Scope, used: set[str]) -> list[str]:
+    """The arrays of numbers that are part of the program."""
+    items: list[Item] = []
+    for buffer in scope.program.buffers:
+        if buffer.memory == "constant" and needed(buffer, scope, used):
+            name = code.name(scope.names.get("buffer", buffer.name))
+            numbers = code.sequence(code.number(float(np.float32(float(v)))) for v in buffer.values)
+            array = code.call(code.np("array"), numbers, code.np("float32"))
+            shape = scope.shape(scope.shapes[buffer.name])
+            items.append(code.assign(name, code.method(array, "reshape", shape)))
+    return ["", *render(items)] if items else []
 
 
 def _doc(inputs: Sequence[Buffer], output: Buffer, scope: Scope) -> str:

@@ -36,7 +36,7 @@ class WgslBackend(Backend):
         )
         trace = Trace()
         lowered = lower_to_wgsl(
-            request.system, request.algorithm, request.schedule, workgroup, trace
+            request.system, request.algorithm, request.schedule, workgroup, trace, request.accuracy
         )
         shapes = {t.name: t.shape for t in request.system.tensors if t.role != "let"}
         module = emit_module(lowered.program, limits, shapes)

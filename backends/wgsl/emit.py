@@ -13,6 +13,7 @@ from convdsl.backends.wgsl.checks import (
 )
 from convdsl.backends.wgsl.functions import Helpers
 from convdsl.backends.wgsl.kernel import EntryPoint, entry_point
+from convdsl.backends.wgsl.literals import f32_text, rounded
 from convdsl.backends.wgsl.memory import Place
 from convdsl.backends.wgsl.module import Binding, Limits, WgslKernel, WgslModule
 from convdsl.backends.wgsl.names import Names
@@ -62,16 +63,18 @@ class _Module:
         self._struct = self._names.fresh("Sizes") if symbolic else ""
         fields = Names()
         self._fields = {name: fields.fresh(name) for name in self._uniforms}
+        self._buffers = tuple(b for b in program.buffers if b.memory != "constant")
         self._usages = [usage(kernel, program) for kernel in program.kernels]
         self._globals = self._name_globals()
 
     def build(self) -> WgslModule:
-        for buffer in self._program.buffers:
+        for buffer in self._buffers:
             check_binding(buffer, self._shape(buffer), self._limits)
         entries = {k.name: self._names.fresh(k.name) for k in self._program.kernels}
         local = [self._locals(kernel) for kernel in self._program.kernels]
         kernels: list[WgslKernel] = []
         body: list[str] = []
+        named: set[str] = set()
         for kernel, used, places in zip(self._program.kernels, self._usages, local, strict=True):
             point = self._kernel(kernel, entries[kernel.name], used, places)
             kernels.append(
@@ -83,9 +86,10 @@ class _Module:
                     point.dispatch,
                 )
             )
+            named |= point.used
             body += ["", *self._kernel_text(kernel, point, places)]
         features = frozenset({"shader-f16"}) if self._uses_f16() else frozenset[str]()
-        text = [*self._header(kernels), *self._declarations()]
+        text = [*self._header(kernels), *self._declarations(), *self._constants(named)]
         for helper in self._helpers.texts():
             text += ["", *helper.split("\n")]
         return WgslModule(
@@ -94,7 +98,7 @@ class _Module:
             uniforms=self._uniforms,
             sizes=self._program.sizes,
             definitions=self._program.definitions,
-            buffers=self._program.buffers,
+            buffers=self._buffers,
             kernels=tuple(kernels),
             limits=self._limits,
             features=features,
@@ -126,11 +130,11 @@ class _Module:
         return self._shapes.get(buffer.name, buffer.dims)
 
     def _binding(self, buffer: Buffer) -> int:
-        return self._program.buffers.index(buffer) + bool(self._uniforms)
+        return self._buffers.index(buffer) + bool(self._uniforms)
 
     def _bindings(self, used: Usage, point: EntryPoint) -> tuple[Binding, ...]:
         out = [Binding(0, "", "uniform")] if point.sizes else []
-        for buffer in self._program.buffers:
+        for buffer in self._buffers:
             if buffer.name not in point.used:
                 continue
             if buffer.name in used.writes:
@@ -157,7 +161,7 @@ class _Module:
     ) -> EntryPoint:
         limits = self._limits
         buffers = [b for b in self._program.buffers if used.uses(b.name)]
-        check_buffers(kernel.name, buffers, limits)
+        check_buffers(kernel.name, [b for b in buffers if b in self._buffers], limits)
         check_workgroup(kernel.name, workgroup_size(thread_shape(kernel)), limits)
         check_storage(
             kernel.name, [p for p in local.values() if p.buffer.memory == "workgroup"], limits
@@ -179,11 +183,10 @@ class _Module:
     # -- module text ------------------------------------------------------------------------------
     def _header(self, kernels: list[WgslKernel]) -> list[str]:
         buffers = [
-            f"{b.name}: {b.dtype}[{', '.join(map(str, self._shape(b)))}]"
-            for b in self._program.buffers
+            f"{b.name}: {b.dtype}[{', '.join(map(str, self._shape(b)))}]" for b in self._buffers
         ]
         lines = [self._program.name]
-        lines += [f"  {b.memory} {t}" for b, t in zip(self._program.buffers, buffers, strict=True)]
+        lines += [f"  {b.memory} {t}" for b, t in zip(self._buffers, buffers, strict=True)]
         lines += [f"  {name} = {value}" for name, value in self._program.definitions]
         for kernel in kernels:
             size = " x ".join(map(str, kernel.workgroup))
@@ -205,11 +208,23 @@ class _Module:
                 f"@group(0) @binding(0) var<uniform> {self._uniform}: {self._struct};",
             ]
         for variable, place in self._globals.items():
+            if place.buffer.memory == "constant":
+                continue
             access = "read_write" if variable.written else "read"
             lines.append(
                 f"@group(0) @binding({self._binding(place.buffer)}) "
                 f"var<storage, {access}> {place.name}: {place.array_type};"
             )
+        return lines
+
+    def _constants(self, named: set[str]) -> list[str]:
+        """The arrays of the constants that some text indexes by what is no number."""
+        lines: list[str] = []
+        for place in self._globals.values():
+            buffer = place.buffer
+            if buffer.memory == "constant" and buffer.name in named:
+                numbers = ", ".join(f32_text(rounded(float(v))) for v in buffer.values)
+                lines.append(f"const {place.name} = array<f32, {len(buffer.values)}>({numbers});")
         return lines
 
 

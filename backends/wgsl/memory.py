@@ -126,6 +126,14 @@ class Memory:
             found = self._quads[index] = (quad,)
         return None if found[0] is None else self._reference(place, found[0], row)
 
+    def literal(self, access: Access) -> float | None:
+        """The number of a constant at an index that is a number by now."""
+        place = self.place(access)
+        if place.buffer.memory != "constant":
+            return None
+        at = self._split_row(access, place)[1].as_int()
+        return None if at is None else float(place.buffer.values[at])
+
     def registers(self) -> list[str]:
         """The declarations of all register variables that were used."""
         out: list[str] = []

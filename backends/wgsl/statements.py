@@ -151,8 +151,7 @@ class Statements:
         place = self.memory.place(stmt.access)
         product = _product(place, stmt)
         if product is not None:
-            target = self._target(stmt.access)
-            self._line(f"{target} = {self.values.fma(product, target, 1)};")
+            self._add(self._target(stmt.access), product, 1)
             return
         result = self.values.value(value)
         self._assign(place, self._target(stmt.access), result, stmt.accumulate)
@@ -163,7 +162,7 @@ class Statements:
         if target is not None:
             product = _product(place, stmt)
             if product is not None:
-                self._line(f"{target} = {self.values.fma(product, target, 4)};")
+                self._add(target, product, 4)
             else:
                 self._assign(place, target, self.values.value(stmt.value), stmt.accumulate, 4)
             return
@@ -178,6 +177,16 @@ class Statements:
             with self.env.bind(lane, n):
                 self._assign(place, self._target(stmt.access), part, stmt.accumulate)
         self.values.lane = lane
+
+    def _add(self, target: str, product: Binary, width: int) -> None:
+        """Add a product to an f32; one with a constant 0, 1 or -1 is no multiplication."""
+        unit = self.values.unit(product)
+        if unit is None:
+            self._line(f"{target} = {self.values.fma(product, target, width)};")
+        elif unit[0] != 0.0:
+            term = self.values.value(unit[1])
+            text = term.splat() if width == 4 else term.text
+            self._line(f"{target} {'+' if unit[0] > 0 else '-'}= {text};")
 
     def _target(self, access: Access) -> str:
         """One element, to be assigned: never a part of a vec4 that other threads write too."""

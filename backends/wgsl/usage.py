@@ -38,9 +38,10 @@ def usage(kernel: Kernel, program: LoopProgram) -> Usage:
     for name in sorted(reads & writes - local):
         raise InternalError(f"kernel {kernel.name} reads and writes the buffer {name}")
     for name in sorted(writes - local):
-        if memory.get(name) == "input":
-            raise InternalError(f"kernel {kernel.name} writes the input {name}")
-    vectors = storage_vectors(kernel, program.buffers)
+        if memory.get(name) in ("input", "constant"):
+            raise InternalError(f"kernel {kernel.name} writes the {memory[name]} {name}")
+    stored = tuple(b for b in program.buffers if b.memory != "constant")
+    vectors = storage_vectors(kernel, stored)
     return Usage(frozenset(reads - local), frozenset(writes - local), vectors)
 
 

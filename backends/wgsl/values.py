@@ -64,6 +64,8 @@ class Values(Conditions):
             case Scalar(index, dtype):
                 return self._scalar(expr, self.lane is not None and self.lane in index.free)
             case Binary(op, left, right):
+                if op == "*" and (unit := self.unit(expr)) is not None:
+                    return self._times(*unit)
                 return self._binary(op, self.value(left), self.value(right))
             case Call(name, args):
                 return self._call(name, args)
@@ -87,6 +89,20 @@ class Values(Conditions):
         """`accumulator + product` in one operation."""
         a, b = self.value(product.left), self.value(product.right)
         return f"fma({wide(a, width)}, {wide(b, width)}, {accumulator})"
+
+    def unit(self, product: Binary) -> tuple[float, Expr] | None:
+        """A product with an element of a constant that is 0, 1 or -1: this number and the rest."""
+        for factor, rest in ((product.left, product.right), (product.right, product.left)):
+            number = self._memory.literal(factor.access) if isinstance(factor, Load) else None
+            if number in (0.0, 1.0, -1.0):
+                return number, rest
+        return None
+
+    def _times(self, unit: float, rest: Expr) -> Value:
+        if unit == 0.0:
+            return self._const(0.0, "f32")
+        value = self.value(rest)
+        return value if unit > 0 else Value(f"-{value.within(2)}", "f32", value.width, 0)
 
     def round_half(self, width: int) -> str:
         """The name of the function that rounds to half precision."""
@@ -125,6 +141,9 @@ class Values(Conditions):
         return Value(f32_text(value), "f32", tight=0 if negative else 2, constant=True)
 
     def _load(self, load: Load, lanes: bool) -> Value:
+        number = self._memory.literal(load.access)
+        if number is not None:
+            return self._const(number, load.dtype)
         if not lanes:
             text = self._memory.element(load.access)
             if self._memory.place(load.access).half:

@@ -1,4 +1,4 @@
-"""E065x: schedules, the steps that make equations of a reduction or of a let."""
+"""E065x, E066x: schedules, the steps that make further equations."""
 
 from __future__ import annotations
 
@@ -67,6 +67,62 @@ TABLE: dict[str, Code] = {
         "the result materialised",
         """
         `materialise` stores a `let` that would be fused into what reads it. The result is stored anyway.
+        """,
+    ),
+    "E0661": code(
+        "an equation that is no filter",
+        """
+        `toom` takes a sum of products of two operands, in floats, over indices of fixed ranges, whose
+        relations are solved:
+
+            solve y for l                               # or: phases y over o, k -> t, r, j
+            toom y over o, k by 3 -> xt, wt, zt: tile, u, z
+        """,
+    ),
+    "E0662": code(
+        "an index that the filter does not have",
+        """
+        `toom y over BLOCK, TAP` names an index of the result, along which the filter moves, and a
+        summed one, which counts its taps. After `phases y over o, k -> t, r, j` they are t and j.
+        """,
+    ),
+    "E0663": code(
+        "operands that are no data and taps",
+        """
+        Of the two operands of a filter one, the data, is read at BLOCK - TAP or at BLOCK + TAP and
+        nowhere else by these two; the other one, the taps, depends on TAP and not on BLOCK.
+        """,
+    ),
+    "E0664": code(
+        "a filter with steps",
+        """
+        Fewer products are possible where the data move by as much with the tap as with the result:
+        `x[t - j]` or `x[t + j]`. With a dilation, `x[t + 2*j]`, or a stride, `x[2*t + j]`, each tap
+        meets other data. `phases` turns a stride of a transposed convolution into filters without.
+        """,
+    ),
+    "E0665": code(
+        "a condition on data and taps together",
+        """
+        `toom` transforms each operand by itself, as zero where it is not read. A condition that
+        speaks of indices of both, or of the place of the result, cannot go along.
+        """,
+    ),
+    "E0666": code(
+        "a number of taps that has no transform",
+        """
+        The number of taps must be known when the schedule is applied, and more than one: with one
+        tap there is nothing to save.
+        """,
+    ),
+    "E0673": code(
+        "a step that the accuracy class does not allow",
+        """
+        With E0 the error of the float32 sum in blocks of 128 terms, `strict` allows 1.5 E0 and only
+        another order of the sum, `standard` 3 E0, and `fast` 5 E0. The message has the error of the
+        step, which falls with the number of results at a time:
+
+            toom y over t, j by 4 -> xt, wt, zt: tile, u, z     # 4 taps: 3.0 E0; by 5: 3.6 E0
         """,
     ),
 }

@@ -1,6 +1,7 @@
 """The equation IR: named equations between tensors.
 
     system   = name, sizes, tensors*, equations*
+    tensor   = name, dtype, axes, role    an input, a let, the output, or a constant with its values
     equation = target tensor, piece*
     piece    = vars, guards, access, value        target[access] = value   for the points of vars
                                                   at which all guards hold
@@ -14,23 +15,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Literal
 
 from convdsl.ir.expr import Access, DType, Expr, Pred, Unit, Var, map_access, map_index
 from convdsl.ir.index import Index, product
 
-Role = Literal["input", "let", "output"]
+Role = Literal["input", "let", "output", "constant"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor: each axis a product of factors, the first one slowest. `default` only on inputs."""
+    """A tensor: each axis a product of factors, the first one slowest. `default` only on inputs.
+
+    The `values` of a constant are exact, row major; a target rounds each one once.
+    """
 
     name: str
     dtype: DType
     axes: tuple[tuple[Index, ...], ...]
     role: Role
     default: float | None = None
+    values: tuple[Fraction, ...] = ()
 
     @property
     def shape(self) -> tuple[Index, ...]:
@@ -89,6 +95,10 @@ class System:
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         return tuple(t for t in self.tensors if t.role == "input")
+
+    @property
+    def constants(self) -> tuple[Tensor, ...]:
+        return tuple(t for t in self.tensors if t.role == "constant")
 
     @property
     def output(self) -> Tensor:

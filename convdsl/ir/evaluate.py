@@ -99,6 +99,8 @@ def _begin(
         if array.shape != shape:
             raise InternalError(f"`{tensor.name}` has shape {array.shape}, not {shape}")
         memory[tensor.name] = array.astype(_numpy_type(tensor)).ravel()
+    for tensor in system.constants:
+        memory[tensor.name] = np.array([float(v) for v in tensor.values])
     return env, memory
 
 

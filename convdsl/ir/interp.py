@@ -44,7 +44,7 @@ def run_program(
     return {
         b.name: np.array(storage[b.name], _result_type(b)).reshape(shapes[b.name])
         for b in program.buffers
-        if b.memory != "input"
+        if b.memory in ("output", "temp")
     }
 
 
@@ -57,6 +57,8 @@ def _shape(buffer: Buffer, env: Mapping[str, int]) -> tuple[int, ...]:
 
 def _initial(buffer: Buffer, shape: tuple[int, ...], arrays: Mapping[str, Array]) -> list[Any]:
     count = math.prod(shape)
+    if buffer.memory == "constant":
+        return [float(v) for v in buffer.values]
     if buffer.memory != "input":
         return [POISON_INT if buffer.dtype == "i32" else math.nan] * count
     if buffer.name not in arrays:

@@ -17,13 +17,15 @@ definition. The level of a loop says how a target runs it and never changes the 
 Two statements one after the other inside a workgroup, at least one of them with thread loops, imply a
 barrier between them. A `workgroup` buffer is shared by the threads of one workgroup. A `register`
 buffer's first dims are indexed by the thread loops around it (`thread_dims` of them): no thread
-touches another's. Locals hold garbage until stored to.
+touches another's. Locals hold garbage until stored to. A `constant` buffer is a part of the program:
+no input, and never stored to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 from convdsl.ir.expr import Access, DType, Expr, Pred, Var, free_names, loads
@@ -33,19 +35,23 @@ Level = Literal[
     "host", "grid", "thread", "serial", "unroll", "vector", "slice",
     "gemm.batch", "gemm.m", "gemm.n", "gemm.k",
 ]  # fmt: skip
-Memory = Literal["input", "output", "temp", "workgroup", "register"]
+Memory = Literal["input", "output", "temp", "constant", "workgroup", "register"]
 Accumulate = Literal["+", "*", "max", "min"]
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Row-major storage. Optional inputs that are absent have no buffer."""
+    """Row-major storage. Optional inputs that are absent have no buffer.
+
+    A `constant` buffer holds its `values`, which are exact here and rounded once on a target.
+    """
 
     name: str
     dtype: DType
     dims: tuple[Index, ...]
     memory: Memory
     thread_dims: int = 0
+    values: tuple[Fraction, ...] = ()
 
     @property
     def elements(self) -> Index:

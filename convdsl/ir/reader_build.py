@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from fractions import Fraction
 from typing import cast
 
 from lark import Token
@@ -66,8 +68,8 @@ def _head(
 
 # -- declarations ---------------------------------------------------------------------------------
 def _buffer(reader: ExprReader, node: Node) -> Buffer:
-    name, dtype, dims, memory = parts(node)
-    return _declared(reader, name, dtype, dims, memory)
+    name, dtype, dims, memory, *values = parts(node)
+    return replace(_declared(reader, name, dtype, dims, memory), values=_values(reader, values))
 
 
 def _local(reader: ExprReader, node: Node) -> Buffer:
@@ -96,7 +98,13 @@ def _tensor(reader: ExprReader, node: Node) -> Tensor:
         axes,
         cast(Role, word(role)),
         default[0] if default else None,
+        _values(reader, rest),
     )
+
+
+def _values(reader: ExprReader, nodes: list[Node]) -> tuple[Fraction, ...]:
+    """The numbers of a constant; none where none are written."""
+    return tuple(reader.quotient(n) for v in of_kind(nodes, "values") for n in parts(v))
 
 
 # -- statements -----------------------------------------------------------------------------------

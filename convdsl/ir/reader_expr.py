@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import NoReturn, cast
 
 from lark import Token, Tree
@@ -150,6 +151,13 @@ class ExprReader:
         if node.children[-1].type == "INT":  # type: ignore[union-attr]
             return Const(self._int(text, node), "i32")
         return Const(float(text), "f32")
+
+    def quotient(self, node: Node) -> Fraction:
+        above, _, below = word(node).partition("/")
+        denominator = self._int(below or "1", node)
+        if denominator == 0:
+            self.fail("E0404", "this quotient divides by zero", node)
+        return Fraction(self._int(above, node), denominator)
 
     def expr(self, node: Node) -> Expr:
         match node.data:

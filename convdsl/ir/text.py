@@ -15,6 +15,7 @@ as `let a = b in` with the body indented. Long lines break inside brackets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 from convdsl.ir.equation import Piece, System, Tensor
 from convdsl.ir.index import Index
@@ -37,7 +38,10 @@ def print_program(program: LoopProgram) -> str:
     """The loop program as text."""
     lines = [f"func {program.name}({comma(program.sizes)})"]
     lines += [f"{_INDENT}let {name} = {value}" for name, value in program.definitions]
-    lines += [f"{_INDENT}buffer {_buffer_text(b)} {b.memory}" for b in program.buffers]
+    lines += [
+        f"{_INDENT}buffer {_buffer_text(b)} {b.memory}{_values_text(b.values)}"
+        for b in program.buffers
+    ]
     dims = {b.name: b.dims for b in program.buffers}
     for kernel in program.kernels:
         lines += _kernel_lines(kernel, dims)
@@ -124,7 +128,13 @@ def _axis_text(axis: tuple[Index, ...]) -> str:
 def _tensor_text(tensor: Tensor) -> str:
     default = "" if tensor.default is None else f" = {number_text(tensor.default, 'f32')}"
     axes = comma(map(_axis_text, tensor.axes))
-    return f"{tensor.name}: {tensor.dtype}[{axes}] {tensor.role}{default}"
+    values = _values_text(tensor.values)
+    return f"{tensor.name}: {tensor.dtype}[{axes}] {tensor.role}{default}{values}"
+
+
+def _values_text(values: tuple[Fraction, ...]) -> str:
+    """The numbers of a constant, as exact quotients."""
+    return f" = [{comma(values)}]" if values else ""
 
 
 def _piece_lines(piece: Piece, dims: Dims) -> Iterator[str]:

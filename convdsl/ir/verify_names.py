@@ -7,7 +7,7 @@ from convdsl.ir.expr import Param, Reduce, walk
 from convdsl.ir.index import Index
 from convdsl.ir.loop import Buffer, For, Let, LoopProgram, Store
 from convdsl.ir.verify_site import Site, is_name, stmt_indices
-from convdsl.ir.verify_values import access_fault, value_dtype, value_fault
+from convdsl.ir.verify_values import access_fault, constant_fault, value_dtype, value_fault
 
 Sites = tuple[Site, ...]
 
@@ -48,9 +48,12 @@ def _bound(stmt: object) -> str:
             return ""
 
 
+_SHARED = ("input", "output", "temp", "constant")
+
+
 def check_buffers(program: LoopProgram, sites: Sites) -> None:
     """Buffers are declared once, where their memory belongs, with extents made of sizes."""
-    _check_declared(program, "the program", program.buffers, set(), ("input", "output", "temp"))
+    _check_declared(program, "the program", program.buffers, set(), _SHARED)
     kernels: set[str] = set()
     for kernel in program.kernels:
         if kernel.name in kernels or not is_name(kernel.name):
@@ -73,6 +76,7 @@ def _check_declared(
         names = frozenset().union(*(extent.free for extent in b.dims))
         threads = range(len(b.dims) + 1) if b.memory == "register" else range(1)
         fixed = b.memory not in ("workgroup", "register") or all(d.as_int() for d in b.dims)
+        constant = constant_fault(b.values, b.elements, b.dtype, b.memory == "constant")
         if b.name in taken or not is_name(b.name):
             fault = "is no new name"
         elif b.memory not in memories:
@@ -83,6 +87,8 @@ def _check_declared(
             fault = f"has {b.thread_dims} thread dims"
         elif not fixed:
             fault = f"is {b.memory} memory without constant positive extents"
+        elif constant is not None:
+            fault = constant
         else:
             taken.add(b.name)
             continue
@@ -107,10 +113,13 @@ def check_access(program: LoopProgram, sites: Sites) -> None:
 
 
 def check_inputs(program: LoopProgram, sites: Sites) -> None:
-    """Nothing stores to an input."""
+    """Nothing stores to an input or a constant."""
     for site in sites:
-        if isinstance(site.stmt, Store) and site.buffers[site.stmt.access.tensor].memory == "input":
-            site.fail("inputs", f"{site.stmt.access.tensor} is an input")
+        if not isinstance(site.stmt, Store):
+            continue
+        memory = site.buffers[site.stmt.access.tensor].memory
+        if memory in ("input", "constant"):
+            site.fail("inputs", f"{site.stmt.access.tensor} is {memory}")
 
 
 def check_values(program: LoopProgram, sites: Sites) -> None:

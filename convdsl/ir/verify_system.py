@@ -11,7 +11,7 @@ from convdsl.ir.expr import Access, Expr, Guard, Load, Pred, Reduce, Scalar, Var
 from convdsl.ir.index import Index
 from convdsl.ir.text import print_piece
 from convdsl.ir.verify_site import is_name
-from convdsl.ir.verify_values import access_fault, value_dtype, value_fault
+from convdsl.ir.verify_values import access_fault, constant_fault, value_dtype, value_fault
 
 
 def verify_system(system: System) -> None:
@@ -61,7 +61,7 @@ def check_sizes(system: System) -> None:
 
 
 def check_tensors(system: System) -> None:
-    """Tensors are declared once, one of them is the output, defaults stand on inputs only."""
+    """Tensors are declared once, one is the output; inputs have defaults, constants have values."""
     sizes = {*system.sizes, *(name for name, _ in system.definitions)}
     names = [t.name for t in system.tensors]
     for t in system.tensors:
@@ -71,13 +71,16 @@ def check_tensors(system: System) -> None:
             _fail(system, "tensors", f"the extents of {t.name} are not made of sizes")
         if t.default is not None and t.role != "input":
             _fail(system, "tensors", f"{t.name} has a default and is no input")
+        fault = constant_fault(t.values, t.elements, t.dtype, t.role == "constant")
+        if fault is not None:
+            _fail(system, "tensors", f"{t.name} {fault}")
     if [t.role for t in system.tensors].count("output") != 1:
         _fail(system, "tensors", "not exactly one output")
 
 
 def check_order(system: System) -> None:
-    """Each tensor but the inputs has one equation, which reads inputs and earlier tensors only."""
-    known = {t.name for t in system.inputs}
+    """Each tensor but inputs and constants has one equation, which reads those and earlier ones only."""
+    known = {t.name for t in (*system.inputs, *system.constants)}
     for equation in system.equations:
         if equation.tensor in known or equation.tensor not in {t.name for t in system.tensors}:
             _fail(system, "order", f"{equation.tensor} is an input, unknown or has two equations")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 from convdsl.ir.expr import (
     FUNCTIONS,
@@ -64,6 +65,17 @@ def _node_fault(expr: Expr, dtypes: Mapping[str, str]) -> str | None:
             return "a guard of different dtypes"
         case _:
             return None
+
+
+def constant_fault(
+    values: Sequence[Fraction], elements: Index, dtype: str, constant: bool
+) -> str | None:
+    """What is wrong with the values of storage; `constant`: whether it is to have any."""
+    if not constant:
+        return "has values and is no constant" if values else None
+    if dtype != "f32":
+        return f"is a constant of {dtype}"
+    return None if elements == len(values) else f"has {len(values)} values for {elements} elements"
 
 
 def access_fault(

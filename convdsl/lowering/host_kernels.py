@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from convdsl.ir.equation import Equation, System, Tensor
 from convdsl.ir.expr import Access, Expr, Load, loads, map_children
 from convdsl.ir.index import Index, const
-from convdsl.ir.loop import Buffer, Kernel, LoopProgram, Stmt, Store, map_body
-from convdsl.passes.lower_numpy import MEMORY, all_names, lower_equation
+from convdsl.ir.loop import Kernel, LoopProgram, Stmt, Store, map_body
+from convdsl.passes.lower_numpy import all_names, buffer_of, lower_equation
 from convdsl.passes.name_bounds import name_bounds
 from convdsl.passes.names import Names
 from convdsl.passes.numpy_place import Context
@@ -45,12 +45,8 @@ def lower_host(state: State, choices: Mapping[str, Choice]) -> LoopProgram:
     found = (layout_of(state, t, lowering.regions.get(t.name, ())) for t in system.tensors)
     layouts = {x.tensor: x for x in found if x is not None}
     made = [replace(k, body=tuple(_moved(s, layouts) for s in k.body)) for k in kernels]
-    buffers = [
-        Buffer(
-            t.name, t.dtype, layouts[t.name].dims if t.name in layouts else t.dims, MEMORY[t.role]
-        )
-        for t in system.tensors
-    ]
+    plain = map(buffer_of, system.tensors)
+    buffers = [replace(b, dims=layouts[b.name].dims) if b.name in layouts else b for b in plain]
     every = (*buffers, *context.temps)
     program = LoopProgram(system.name, system.sizes, system.definitions, every, tuple(made))
     return name_bounds(program, context.names)

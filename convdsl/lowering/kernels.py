@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from convdsl.ir.equation import Piece
-from convdsl.ir.loop import Buffer, Kernel, LoopProgram
+from convdsl.ir.loop import Kernel, LoopProgram
 from convdsl.passes.lower_gather import lower_gather
-from convdsl.passes.lower_numpy import MEMORY
+from convdsl.passes.lower_numpy import buffer_of
 from convdsl.passes.names import Names
 from convdsl.schedule.lower import lower_nest
 from convdsl.schedule.state import State
@@ -39,7 +39,7 @@ def lower_wgsl(state: State, limits: WorkgroupLimits) -> LoopProgram:
             kernels.append(lower_nest(name, label, nest, taken))
         else:
             kernels.append(lower_gather(name, piece, min(256, limits.threads), taken))
-    buffers = tuple(Buffer(t.name, t.dtype, t.dims, MEMORY[t.role]) for t in system.tensors)
+    buffers = tuple(map(buffer_of, system.tensors))
     return LoopProgram(system.name, system.sizes, system.definitions, buffers, tuple(kernels))
 
 

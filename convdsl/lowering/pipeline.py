@@ -66,22 +66,28 @@ class Lowered:
     schedule: Schedule
 
 
-def _begin(system: System, given: Schedule | None, trace: Trace) -> tuple[System, System]:
+def _begin(
+    system: System, given: Schedule | None, trace: Trace, accuracy: str
+) -> tuple[System, System]:
     """The system in normal form, and what the steps of a given schedule make of it."""
     trace.system("definition", system)
     normal = normalise(system, given.kept if given is not None else ())
     trace.system("normalise", normal)
-    return normal, given.replay(normal).system if given is not None else normal
+    return normal, given.replay(normal, accuracy=accuracy).system if given is not None else normal
 
 
 def lower_to_numpy(
-    system: System, algorithm: Algorithm | None, given: Schedule | None, trace: Trace
+    system: System,
+    algorithm: Algorithm | None,
+    given: Schedule | None,
+    trace: Trace,
+    accuracy: str = "standard",
 ) -> Lowered:
-    system, begun = _begin(system, given, trace)
+    system, begun = _begin(system, given, trace, accuracy)
     choices = choose_numpy(begun, algorithm)
-    schedule = default_numpy(system, choices, given)
+    schedule = default_numpy(system, choices, given, accuracy)
     trace.steps["schedule"] = str(schedule)
-    state = schedule.replay(system)
+    state = schedule.replay(system, accuracy=accuracy)
     trace.system("rewrite", state.system)
     trace.covers = prove_covers(state.system)
     said = choices_of([q.tensor for q in system.equations], choices, given)
@@ -95,12 +101,13 @@ def lower_to_wgsl(
     given: Schedule | None,
     limits: WorkgroupLimits,
     trace: Trace,
+    accuracy: str = "standard",
 ) -> Lowered:
-    system, begun = _begin(system, given, trace)
+    system, begun = _begin(system, given, trace, accuracy)
     choices = choose_wgsl(begun, algorithm)
-    schedule, _ = default_schedule(system, choices, limits.threads, limits.bytes, given)
+    schedule, _ = default_schedule(system, choices, limits.threads, limits.bytes, given, accuracy)
     trace.steps["schedule"] = str(schedule)
-    state = schedule.replay(system)
+    state = schedule.replay(system, accuracy=accuracy)
     trace.system("rewrite", state.system)
     trace.covers = prove_covers(state.system)
     program = trace.program("lower", lower_wgsl(state, limits))

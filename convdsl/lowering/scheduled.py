@@ -8,6 +8,7 @@ from convdsl.lowering.tiling import tiling_of
 from convdsl.passes.plan import Algorithm, Choice
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State
+from convdsl.schedule.transforms import transform_of
 
 
 def choices_of(
@@ -21,7 +22,9 @@ def choices_of(
         verbs = {s.verb for s in given.steps if getattr(s, "equation", "").split(".")[0] == name}
         if verbs:
             algorithm: Algorithm = choices[name].algorithm
-            if "columns" in verbs:
+            if "toom" in verbs:
+                algorithm = "toom"
+            elif "columns" in verbs:
                 algorithm = "columns"
             elif verbs & {"phases", "solve"}:
                 algorithm = "phases"
@@ -32,6 +35,10 @@ def choices_of(
 
 
 def tiles_of(state: State) -> dict[str, str]:
-    """The tiles of every sum whose loops are arranged, in words."""
-    sums = {n: nest for n, nest in state.nests.items() if nest.reduction is not None}
+    """The tiles of every sum whose loops are arranged, in words; small transforms have none."""
+    sums = {
+        name: nest
+        for name, nest in state.nests.items()
+        if nest.reduction is not None and transform_of(nest.piece, state.system) is None
+    }
     return {name: tiling_of(nest).words for name, nest in sums.items()}

@@ -6,15 +6,23 @@ defined. An equation becomes: fill with the empty value, accumulate, then the ep
 
 from __future__ import annotations
 
-from convdsl.ir.equation import Equation, Piece, System
+from convdsl.ir.equation import Equation, Piece, Role, System, Tensor
 from convdsl.ir.expr import Const, Expr, Reduce, Select, walk
-from convdsl.ir.loop import Memory, Stmt, Store, nest
+from convdsl.ir.loop import Buffer, Memory, Stmt, Store, nest
 from convdsl.passes.numpy_accumulate import accumulate
 from convdsl.passes.numpy_place import Context, hits_for, place_for
 from convdsl.passes.phases import empty_value, replace_reduction, the_reduction
 
 Body = tuple[Stmt, ...]
-MEMORY: dict[str, Memory] = {"input": "input", "let": "temp", "output": "output"}
+MEMORY: dict[Role, Memory] = {
+    "input": "input", "let": "temp", "output": "output", "constant": "constant",
+}  # fmt: skip
+
+
+def buffer_of(tensor: Tensor) -> Buffer:
+    """Where a tensor is kept while a program runs."""
+    memory = MEMORY[tensor.role]
+    return Buffer(tensor.name, tensor.dtype, tensor.dims, memory, values=tensor.values)
 
 
 def all_names(system: System) -> set[str]:

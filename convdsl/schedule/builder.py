@@ -10,7 +10,7 @@ from convdsl.passes.phases import Phased, Solved, dense_form, equation_with
 from convdsl.passes.plan import Choice
 from convdsl.schedule.nest import Target, nest_of
 from convdsl.schedule.schedule import Schedule
-from convdsl.schedule.state import State, start
+from convdsl.schedule.state import State
 from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.gather import Gather
@@ -18,8 +18,9 @@ from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
+from convdsl.schedule.verbs.toom import Toom
 
-RELATIONS = Gather | Solve | Phases | Columns | Rfactor
+RELATIONS = Gather | Solve | Phases | Columns | Rfactor | Toom
 
 
 class Builder:
@@ -28,9 +29,11 @@ class Builder:
     The steps of a `given` schedule come first.
     """
 
-    def __init__(self, system: System, target: Target, given: Schedule | None) -> None:
+    def __init__(
+        self, system: System, target: Target, given: Schedule | None, accuracy: str = "standard"
+    ) -> None:
         self.given = given if given is not None else Schedule(system.name, target)
-        self.state: State = start(system, target) if given is None else given.replay(system)
+        self.state: State = self.given.replay(system, accuracy=accuracy)
         self.steps: list[Step] = []
         self.stated = {q.tensor for q in system.equations}
         self.data_first = [t.name for t in system.inputs]

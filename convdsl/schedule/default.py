@@ -12,10 +12,12 @@ from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
 from convdsl.passes.reduce_loops import FLUSH
 from convdsl.passes.tiles import Gpu, Tiles, choose_tiles
+from convdsl.passes.toom_accuracy import block_of
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
 from convdsl.schedule.packing import packs
 from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.transforms import transform_of, transform_steps
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
@@ -25,6 +27,7 @@ from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
+from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 
@@ -40,13 +43,14 @@ def default_schedule(
     threads: int,
     workgroup_bytes: int,
     given: Schedule | None = None,
+    accuracy: str = "standard",
 ) -> tuple[Schedule, dict[str, Tiles]]:
     """The schedule for the chosen algorithms, and the tiles of each equation that is tiled.
 
     The steps of a `given` schedule come first; what it says nothing of is filled in. An equation
     whose relations it treats, but not its loops, gets loops.
     """
-    builder = _Builder(system, threads, workgroup_bytes, given)
+    builder = _Builder(system, threads, workgroup_bytes, given, accuracy)
     for name, choice in builder.pending(choices):
         if choice is not None:
             builder.equation(name, choice.algorithm)
@@ -57,11 +61,17 @@ def default_schedule(
 
 class _Builder(Builder):
     def __init__(
-        self, system: System, threads: int, workgroup_bytes: int, given: Schedule | None
+        self,
+        system: System,
+        threads: int,
+        workgroup_bytes: int,
+        given: Schedule | None,
+        accuracy: str,
     ) -> None:
-        super().__init__(system, "wgsl", given)
+        super().__init__(system, "wgsl", given, accuracy)
         self.tiles: dict[str, Tiles] = {}
         self.limits = (threads, workgroup_bytes)
+        self.toom = {s.tensors[2] for s in self.given.steps if isinstance(s, Toom)}
 
     def equation(self, name: str, algorithm: str) -> None:
         if algorithm == "phases":
@@ -101,6 +111,12 @@ class _Builder(Builder):
 
     def product(self, name: str) -> None:
         """Tile a matrix product; nothing for an equation that is none."""
+        small = transform_of(self.state.pieces()[name], self.state.system)
+        if small is not None:
+            names = Names(self.state.nest(name).taken | self.outside)
+            for step in transform_steps(name, small, names):
+                self.do(step)
+            return
         gemm = contraction_of(self.state.pieces()[name])
         if gemm is None or not gemm.m or not gemm.n:
             return
@@ -173,9 +189,10 @@ class _Builder(Builder):
         self.do(Split(y, depth, tiles.k, step, k, "pad"))
         summed, at = [step], taps[-1] if taps else step
         count = self.state.nest(y).loop(step).extent.as_int()
-        if count is None or count > FLUSH // tiles.k:
+        flush = block_of(gemm.extents[3].as_int() or 0) if y in self.toom else FLUSH
+        if count is None or count > flush // tiles.k:
             block, inside = fresh(f"{depth}_block"), fresh(f"{depth}_step")
-            self.do(Split(y, step, FLUSH // tiles.k, block, inside, "cut"))
+            self.do(Split(y, step, flush // tiles.k, block, inside, "cut"))
             summed, at = [block, inside], block
         self.do(Order(y, (*grid, *threads, *taps, *summed, k, *mine)))
         self.map(y, grid=grid, thread=threads)

@@ -33,13 +33,16 @@ BLOCK = 512  # positions at a time where sizes are unknown
 
 
 def default_numpy(
-    system: System, choices: Mapping[str, Choice], given: Schedule | None = None
+    system: System,
+    choices: Mapping[str, Choice],
+    given: Schedule | None = None,
+    accuracy: str = "standard",
 ) -> Schedule:
     """The schedule for the chosen algorithms; equations without a matrix product need no steps.
 
     The steps of a `given` schedule come first; what it says nothing of is filled in.
     """
-    builder = _Builder(system, "numpy", given)
+    builder = _Builder(system, "numpy", given, accuracy)
     for name, choice in builder.pending(choices):
         if choice is not None:
             builder.equation(name, choice.algorithm)

@@ -45,6 +45,7 @@ from convdsl.passes.phases import replace_reduction
 from convdsl.passes.relation import bounds_from
 from convdsl.schedule.check import check_nest, refuse_tail
 from convdsl.schedule.nest import Loop, Nest, conditions_of
+from convdsl.schedule.rejoin import merged, settled
 from convdsl.schedule.sums import Sum
 from convdsl.schedule.swizzle import places
 
@@ -185,10 +186,10 @@ class Lowering:
 
     def put(self, value: Expr) -> Expr:
         """A value over the piece's variables in terms of the loops."""
-        return map_index(value, self.put_index)
+        return _merged(map_index(value, self.put_index))
 
     def put_index(self, index: Index) -> Index:
-        return self.nest.put(index)
+        return settled(self.nest.put(index), self.known)
 
     def results(self, total: Buffer | None, hit: Buffer | None = None) -> Body:
         """Store the result where it is one of the piece's; without a hit the one for no terms."""
@@ -202,7 +203,7 @@ class Lowering:
                 by = Select("!=", self.read(hit), Const(0, "i32"), by, none)
             hole = Load(Access("<sum>", (), ()), reduction.dtype)
             value = _fill(self.put(replace_reduction(piece.value, lambda _: hole)), hole, by)
-        body: Body = (Store(map_access(piece.access, self.put_index), value),)
+        body: Body = (Store(merged(map_access(piece.access, self.put_index)), value),)
         free = {x.name for x in self.nest.loops if not x.reduced}
         tests = [
             t.condition for t in self.nest.tails if t.condition.index.free & self.every <= free
@@ -210,6 +211,12 @@ class Lowering:
         tests += [Pred(p.kind, self.put_index(p.index)) for p in piece.guards]
         tests = [p for p in tests if p not in self.met and not always(p, self.known)]
         return self.over_registers((If(tuple(tests), body),) if tests else body)
+
+
+def _merged(value: Expr) -> Expr:
+    if isinstance(value, Load):
+        return Load(merged(value.access), value.dtype)
+    return map_children(value, _merged)
 
 
 def _fill(value: Expr, hole: Load, by: Expr) -> Expr:

@@ -1,9 +1,13 @@
-"""Undo splits that cancel: c*d*(q // d) + c*(q % d) is c*q."""
+"""Undo splits and fusions that cancel: c*d*(q // d) + c*(q % d) is c*q."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from convdsl.ir.atoms import Fn, Monomial, Sym
-from convdsl.ir.index import Index
+from convdsl.ir.expr import Access
+from convdsl.ir.index import Index, floordiv, modulo
+from convdsl.ir.interval import Interval, interval
 
 
 def rejoin(index: Index) -> Index:
@@ -15,34 +19,88 @@ def rejoin(index: Index) -> Index:
         index = found
 
 
+def merged(access: Access) -> Access:
+    """The access through a view in which neighbouring dims that were split from one index are one."""
+    index, dims = list(access.index), list(access.dims)
+    at = len(dims) - 2
+    while at >= 0:
+        joint = index[at] * dims[at + 1] + index[at + 1]
+        both = rejoin(joint)
+        if both != joint and _divisions(both) < _divisions(index[at]) + _divisions(index[at + 1]):
+            index[at : at + 2], dims[at : at + 2] = [both], [dims[at] * dims[at + 1]]
+            at = len(dims) - 1
+        at -= 1
+    return Access(access.tensor, tuple(index), tuple(dims))
+
+
+def settled(index: Index, ranges: Mapping[str, Interval]) -> Index:
+    """The index without the divisions of numbers that are known to be below the divisor."""
+    if not _divisions(index):
+        return index
+    out = Index({})
+    for monomial, coefficient in index.terms:
+        term = Index({(): coefficient})
+        for atom in monomial:
+            term = term * _settled(atom, ranges)
+        out = out + term
+    return out
+
+
+def _settled(atom: Fn | Sym, ranges: Mapping[str, Interval]) -> Index:
+    if isinstance(atom, Sym) or atom.op not in ("//", "%"):
+        return Index({(atom,): 1})
+    value, divisor = settled(atom.args[0], ranges), atom.args[1]
+    low, high = interval(value, ranges)
+    number = divisor.as_int()
+    if number is not None and low is not None and high is not None and 0 <= low <= high < number:
+        return value if atom.op == "%" else Index({})
+    return floordiv(value, divisor) if atom.op == "//" else modulo(value, divisor)
+
+
+def _divisions(index: Index) -> int:
+    """How many quotients and remainders an index has, nested ones included."""
+    return sum(
+        (atom.op in ("//", "%")) + sum(map(_divisions, atom.args))
+        for monomial, _ in index.terms
+        for atom in monomial
+        if isinstance(atom, Fn)
+    )
+
+
 def _pair(index: Index) -> Index | None:
     terms = dict(index.terms)
     for monomial, coefficient in index.terms:
         for at, atom in enumerate(monomial):
             if not (isinstance(atom, Fn) and atom.op == "%"):
                 continue
-            value, divisor = atom.args
-            number = divisor.as_int()
-            rest = monomial[:at] + monomial[at + 1 :]
+            number = atom.args[1].as_int()
             if number is None:
                 continue
-            quotient = _quotient(value, number)
-            if quotient is None:
-                continue
-            other = _sorted((*rest, quotient))
-            if terms.get(other) == coefficient * number:
-                left = {m: c for m, c in terms.items() if m not in (monomial, other)}
-                return Index(left) + Index({rest: coefficient}) * value
+            rest = monomial[:at] + monomial[at + 1 :]
+            for other, factor in index.terms:
+                if factor != coefficient * number:
+                    continue
+                whole = _dividend(other, rest, atom.args[0], number)
+                if whole is not None:
+                    left = {m: c for m, c in terms.items() if m not in (monomial, other)}
+                    return Index(left) + Index({rest: coefficient}) * whole
     return None
 
 
-def _quotient(value: Index, number: int) -> Fn | None:
-    made = value // number
-    if len(made.terms) == 1 and made.terms[0][1] == 1 and len(made.terms[0][0]) == 1:
-        atom = made.terms[0][0][0]
-        return atom if isinstance(atom, Fn) else None
+def _dividend(monomial: Monomial, rest: Monomial, value: Index, number: int) -> Index | None:
+    """What the quotient in a monomial, besides `rest`, divides by a number that leaves value % number.
+
+    Quotients are kept with common factors taken out: (4*a + 2) // 8 as a // 2.
+    """
+    for at, atom in enumerate(monomial):
+        if not (isinstance(atom, Fn) and atom.op == "//"):
+            continue
+        divisor = atom.args[1].as_int()
+        if monomial[:at] + monomial[at + 1 :] != rest or not divisor or number % divisor:
+            continue
+        scale = number // divisor
+        difference = value - atom.args[0] * scale
+        lost = difference.constant % number
+        if lost < scale and all(c % number == 0 for m, c in difference.terms if m):
+            return atom.args[0] * scale + lost
     return None
-
-
-def _sorted(atoms: tuple[Fn | Sym, ...]) -> Monomial:
-    return tuple(sorted(atoms, key=lambda a: a.key))

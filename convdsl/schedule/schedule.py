@@ -34,6 +34,7 @@ from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
 from convdsl.schedule.verbs.tile import Tile
+from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 from convdsl.schedule.words import Words, words_of
@@ -105,12 +106,13 @@ class Schedule:
             self, steps=(*self.steps, *steps), spans=spans + (None,) * len(steps) if spans else ()
         )
 
-    def replay(self, system: System, complete: bool = True) -> State:
+    def replay(self, system: System, complete: bool = True, accuracy: str = "standard") -> State:
         """What the steps make of a system; CdslError E06xx at the first that does not apply.
 
-        `complete`: what the loops have become must be able to run, too.
+        `complete`: what the loops have become must be able to run, too. `accuracy`: the class that
+        the steps have to keep to.
         """
-        state = start(system, self.target)
+        state = start(system, self.target, accuracy)
         for n, step in enumerate(self.steps):
             span = self.spans[n] if n < len(self.spans) else None
             try:
@@ -152,6 +154,17 @@ class Schedule:
 
     def columns(self, equation: str, name: str) -> Schedule:
         return self.then(Columns(equation, name))
+
+    def toom(
+        self,
+        equation: str,
+        block: str,
+        tap: str,
+        results: int,
+        tensors: tuple[str, str, str],
+        loops: tuple[str, str, str],
+    ) -> Schedule:
+        return self.then(Toom(equation, block, tap, results, tensors, loops))
 
     def pack(self, equation: str, tensor: str, axes: Iterable[int], name: str) -> Schedule:
         return self.then(Pack(equation, tensor, tuple(axes), name))

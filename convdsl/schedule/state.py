@@ -23,13 +23,14 @@ class State:
 
     A piece is called by its tensor; the further pieces of an equation (holes, which hold the empty
     sum) are `y.hole`, `y.hole2`, ... An equation in `sites` is computed inside its reader, every
-    other one as a whole, in order.
+    other one as a whole, in order. `accuracy` is the class that the steps keep to.
     """
 
     system: System
     nests: Mapping[str, Nest]
     target: Target = "wgsl"
     sites: Mapping[str, Site] = field(default_factory=dict)
+    accuracy: str = "standard"
 
     def pieces(self) -> dict[str, Piece]:
         """All pieces by name, in the order in which they run."""
@@ -56,6 +57,6 @@ class State:
         return replace(self, system=replace(self.system, equations=equations))
 
 
-def start(system: System, target: Target = "wgsl") -> State:
+def start(system: System, target: Target = "wgsl", accuracy: str = "standard") -> State:
     """The state before the first step."""
-    return State(system, {}, target)
+    return State(system, {}, target, accuracy=accuracy)

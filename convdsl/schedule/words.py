@@ -80,6 +80,14 @@ class Words:
             out.append(self.name())
         return tuple(out)
 
+    def three(self) -> tuple[str, str, str]:
+        """Three names, separated by commas."""
+        first = self.name()
+        self.take(",")
+        second = self.name()
+        self.take(",")
+        return first, second, self.name()
+
     def choice(self, *words: str) -> str:
         for word in words:
             if self.accept(word):

@@ -1,4 +1,4 @@
-"""The accuracy class `strict`: at most 1.5 times the error of a float32 sum in blocks of 128 terms.
+"""The accuracy classes: at most 1.5, 3 or 5 times the error of a float32 sum in blocks of 128 terms.
 
 That error, E0, is the root mean square against float64 of a sum taken one term after the other within
 blocks of 128, and then one block after the other.
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pytest
 
 import convdsl
+from convdsl.passes.toom_accuracy import most_results
 
 Array = npt.NDArray[Any]
 BOTH = [pytest.param("numpy"), pytest.param("wgsl", marks=pytest.mark.gpu)]
@@ -89,3 +90,35 @@ def test_strict(case: str, draw: Callable[..., Array], sizes: str, target: str) 
         dynamic=known if sizes == "dynamic" else [],
     )  # fmt: skip
     assert rms(kernel(*arrays) - exact) <= bound
+
+
+TOOM = """
+schedule conv_transpose1d for wgsl {{
+    phases y over o, k -> t, r, j
+    toom y over t, j by {results} -> xt, wt, zt: tile, u, z
+}}"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("draw", [normal, positive])
+@pytest.mark.parametrize(("accuracy", "most"), [("standard", 3.0), ("fast", 5.0)])
+@pytest.mark.parametrize("taps", [2, 3, 4, 5])
+def test_toom(taps: int, accuracy: str, most: float, draw: Callable[..., Array]) -> None:
+    """The fastest algorithm that a class allows, on data of its own."""
+    results = most_results(taps, 300, accuracy)
+    assert results is not None
+    stride, channels, length = 48, 300, 60
+    x, w = draw(1, channels, length), draw(channels, 1, taps * stride)
+    padded = np.pad(x[0].astype(np.float64), ((0, 0), (taps - 1, taps - 1)))
+    seen = windows(padded, taps, 1)[..., ::-1]
+    phases = w[:, 0].reshape(channels, taps, stride).astype(np.float64)
+    products = np.einsum("ctj,cjr->trcj", seen, phases)
+    terms = products.reshape(1, 1, -1, channels * taps)
+    exact = terms.sum(-1)
+    kernel = convdsl.compile(
+        convdsl.ops.source("conv_transpose1d"), params={"stride": stride}, accuracy=accuracy,
+        target="wgsl", schedule=TOOM.format(results=results), absent="b",
+    )  # fmt: skip
+    found = kernel(x, w)
+    assert kernel.plan.algorithm == "toom"
+    assert rms(found - exact) <= most * rms(blocked(terms) - exact)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import get_args
 
 from hypothesis import given
@@ -141,13 +142,18 @@ def bodies(known: Storage) -> st.SearchStrategy[tuple[Stmt, ...]]:
     return st.lists(st.recursive(stores, nest, max_leaves=4), max_size=3).map(tuple)
 
 
+def numbers(constant: bool) -> st.SearchStrategy[tuple[Fraction, ...]]:
+    """The values of a constant; none of anything else."""
+    return st.lists(st.fractions(), max_size=3 if constant else 0).map(tuple)
+
+
 @st.composite
 def buffers(draw: st.DrawFn, known: Storage, memories: list[Memory]) -> tuple[Buffer, ...]:
     out = []
     for name, (dims, dtype) in known.items():
         memory = draw(st.sampled_from(memories))
         threads = draw(st.integers(0, len(dims))) if memory == "register" else 0
-        out.append(Buffer(name, dtype, dims, memory, threads))
+        out.append(Buffer(name, dtype, dims, memory, threads, draw(numbers(memory == "constant"))))
     return tuple(out)
 
 
@@ -158,7 +164,7 @@ sizes = st.lists(names, max_size=3).map(tuple)
 @st.composite
 def programs(draw: st.DrawFn) -> LoopProgram:
     known: Storage = draw(storage)
-    shared = draw(buffers(known, ["input", "output", "temp"]))
+    shared = draw(buffers(known, ["input", "output", "temp", "constant"]))
     kernels = []
     for name in draw(st.lists(names, max_size=2)):
         own: Storage = draw(storage)
@@ -176,7 +182,9 @@ def systems(draw: st.DrawFn) -> System:
         axes = draw(st.lists(st.lists(indices, max_size=2).map(tuple), max_size=3).map(tuple))
         dtype = draw(st.sampled_from(dtypes))
         default = draw(st.none() | st.floats(allow_nan=False))
-        tensors.append(Tensor(name, dtype, axes, draw(st.sampled_from(get_args(Role))), default))
+        role: Role = draw(st.sampled_from(get_args(Role)))
+        given = draw(numbers(role == "constant"))
+        tensors.append(Tensor(name, dtype, axes, role, default, given))
     known: Storage = {t.name: (t.dims, t.dtype) for t in tensors}
     pieces = st.builds(
         Piece,

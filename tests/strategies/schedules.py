@@ -34,6 +34,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 from tests.strategies.subjects import Subject, subjects
@@ -98,6 +99,8 @@ class Draw:
             names = [t.name for t in state.system.tensors if t.role == "let"] or [equation]
             return self.pick((Inline, Inline, Materialise))(self.pick(names))
         tied = unsolved(pieces[equation]) is not None
+        if not tied and equation not in state.nests and self.chance(12):
+            return self.toom(state, equation)
         if tied or self.chance(7):
             return self.relation(state, equation)
         return self.loops(state, equation, state.nest(equation))
@@ -131,6 +134,20 @@ class Draw:
                 if axes:
                     return Pack(equation, access.tensor, tuple(axes), name)
         return Gather(equation)
+
+    def toom(self, state: State, equation: str) -> Step:
+        """Of sizes that are exact, so that results compare by ==, or of one that is refused."""
+        piece, nest = state.pieces()[equation], state.nest(equation)
+        summed = nest.reduction.vars if nest.reduction is not None else ()
+        short = [v for v in summed if v.extent.as_int() in (2, 3)]
+        along = [v.name for v in piece.vars] or ["o"]
+        tap = self.pick(short) if short else None
+        results = 7 if tap is None else 2 if tap.extent == 3 else self.number(2, 3)
+        name = self.new(state, nest)
+        tensors = (f"{name}x", f"{name}w", f"{name}z")
+        loops = (f"{name}t", f"{name}u", f"{name}p")
+        at = tap.name if tap is not None else "k"
+        return Toom(equation, self.pick(along), at, results, tensors, loops)
 
     def loops(self, state: State, equation: str, nest: Nest) -> Step:
         names = [x.name for x in nest.loops] or ["zz"]
@@ -363,6 +380,8 @@ def scheduled(draw: st.DrawFn, target: Target = "wgsl", most: int = 14) -> Sched
         for name in list(state.pieces()):
             if unsolved(state.pieces()[name]) is not None:
                 do(drawn.relation(state, name))
+            if drawn.chance(30):
+                do(drawn.toom(state, name))
         for name in list(state.pieces()):
             if unsolved(state.pieces()[name]) is None and drawn.chance(70):
                 for step in arrange(state, name):

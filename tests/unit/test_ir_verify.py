@@ -20,6 +20,7 @@ func f(N, M)
   let P = N*M
   buffer x: f32[N, M] input
   buffer i: i32[N] input
+  buffer c: f32[2] constant = [1, -1/3]
   buffer y: f32[N, M] output
   buffer h: f16[N] output
 kernel k
@@ -44,7 +45,7 @@ BROKEN = {
         "for sum in 0..N serial\n  y[0, 0] = 1.0",
     ],
     "access": ["y<N, M, 2>[0, 0, 0] = 1.0 + x<N*M + 1>[0]", "w<15>[0] = 1.0"],
-    "inputs": ["x[0, 0] = 1.0"],
+    "inputs": ["x[0, 0] = 1.0", "c[0] = 1.0"],
     "values": [
         "y[0, 0] = i[0]",
         "y[0, 0] = 1",
@@ -124,6 +125,7 @@ def test_a_broken_rule_is_named(rule: str, body: str) -> None:
     [
         "let a = 1 in\n  y[a, 0] = 1.0\nlet a = 2\ny[a, 0] = 1.0",
         "for n in 0..N serial\n  y[n, 0] = 1.0\nfor n in 0..N serial\n  y[n, 0] = 1.0",
+        "y[0, 0] = c[1]",
         "y<P>[0] = x<M, N>[0, 0]",  # the definition of P is put in
         "y<M, N>[0, 0] = x<M*N*N>[0]",  # unknown: N may be 1
         "h[0] = x[0, 0]",
@@ -165,6 +167,12 @@ DECLARATIONS = [
     ("workgroup w: f32[16]", "workgroup w: f32[16 |]", "rule buffers: w has 1 thread dims"),
     ("workgroup w: f32[16]", "input w: f32[16]", "rule buffers: w is input"),
     ("buffer y: f32[N, M] output", "buffer y: f32[N, M] workgroup", "rule buffers: y is workgroup"),
+    ("constant = [1, -1/3]", "constant = [1]", "rule buffers: c has 1 values for 2 elements"),
+    ("constant = [1, -1/3]", "constant", "rule buffers: c has 0 values"),
+    ("constant = [1, -1/3]", "temp = [1, 2]", "rule buffers: c has values and is no constant"),
+    ("c: f32[2]", "c: i32[2]", "rule buffers: c is a constant of i32"),
+    ("c: f32[2]", "c: f32[N]", "rule buffers: c has 2 values for N elements"),
+    ("workgroup w: f32[16]", "constant w: f32[16]", "rule buffers: w is constant"),
     ("kernel k", "kernel k\nkernel k", "rule buffers: kernel k"),
 ]
 
@@ -223,6 +231,13 @@ def test_a_good_system() -> None:
         ("(2, M), LO] output", "(2, M), LX] output", "rule tensors: the extents of y"),
         ("L] let", "L] let = 0.5", "rule tensors: h has a default"),
         ("L] let", "L] output", "rule tensors: not exactly one output"),
+        (
+            "(2, M)] input = 0.0",
+            "(2, M)] constant = [1, 2]",
+            "rule tensors: b has 2 values for 2*M",
+        ),
+        ("M, K] input", "M, K] input = [1]", "rule tensors: w has values and is no constant"),
+        ("b: f32[(2, M)] input = 0.0", "b: i32[(2, M)] constant = [1]", "rule tensors: b is a"),
         ("equation h", "equation b", "rule order: b is an input"),
         ("](h[n", "](y[n", "rule order: y reads y too early"),
         (

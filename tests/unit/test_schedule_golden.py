@@ -37,6 +37,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
 from convdsl.sema.instantiate import instantiate
@@ -85,6 +86,18 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     "columns": (
         UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "columns y -> col",
         "gather y\nmap col: l -> thread\nmap y: o -> thread",
+    ),
+    "toom": (
+        UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "phases y over o, k -> t, r, j",
+        "toom y over t, j by 3 -> xt, wt, zt: tile, u, z",
+        """map xt: tile -> thread
+           stage xt: x at u in register
+           order xt: u, z
+           unroll xt: u, z
+           map wt: c -> thread
+           map zt: tile -> thread
+           map y: tile -> thread
+           map y.hole: t_gap -> thread""",
     ),
     "pack": (
         MATMUL, {"M": 6, "K": 10, "N": 8}, "", "pack y: a by 1, 0 -> a_packed",
@@ -282,6 +295,7 @@ def test_methods_make_the_same_steps() -> None:
         .solve("y", "l")
         .phases("y", "o", "k", "t", "r", "j")
         .columns("y", "col")
+        .toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z"))
         .pack("y", "w", (1, 0), "w_packed")
         .rfactor("y", "c", 64, "part", "y_part")
         .split("y", "c", 16, "co", "ci", tail="pad")
@@ -302,6 +316,7 @@ def test_methods_make_the_same_steps() -> None:
     assert made.steps == (
         Materialise("h"), Inline("e"), Gather("y"), Solve("y", "l"),
         Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
+        Toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z")),
         Pack("y", "w", (1, 0), "w_packed"), Rfactor("y", "c", 64, "part", "y_part"),
         Split("y", "c", 16, "co", "ci", "pad"),
         Split("y", "m", 4, "mo", "mi"),
