@@ -32,7 +32,9 @@ class WgslBackend(Backend):
     def compile(self, request: Request) -> WgslExecutable:
         limits = limits_for(request.limits)
         workgroup = WorkgroupLimits(
-            limits.max_invocations_per_workgroup, limits.max_workgroup_storage_bytes
+            limits.max_invocations_per_workgroup,
+            limits.max_workgroup_storage_bytes,
+            limits.max_storage_binding_bytes,
         )
         trace = Trace()
         lowered = lower_to_wgsl(

@@ -18,10 +18,11 @@ from convdsl.schedule.state import State
 
 @dataclass(frozen=True, slots=True)
 class WorkgroupLimits:
-    """What a workgroup may use: invocations, and bytes of workgroup memory."""
+    """What a workgroup may use, invocations and bytes of memory, and the bytes of a buffer."""
 
     threads: int
     bytes: int
+    buffer: int = 2**27
 
 
 def lower_wgsl(state: State, limits: WorkgroupLimits) -> LoopProgram:

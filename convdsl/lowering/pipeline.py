@@ -17,7 +17,7 @@ from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
 from convdsl.lowering.scheduled import choices_of, tiles_of
 from convdsl.passes.normalise import normalise
-from convdsl.passes.plan import Algorithm, Choice, choose_numpy, choose_wgsl
+from convdsl.passes.plan import Algorithm, Bounds, Choice, choose_numpy, choose_wgsl
 from convdsl.schedule.default import default_schedule
 from convdsl.schedule.default_numpy import default_numpy
 from convdsl.schedule.schedule import Schedule
@@ -104,7 +104,7 @@ def lower_to_wgsl(
     accuracy: str = "standard",
 ) -> Lowered:
     system, begun = _begin(system, given, trace, accuracy)
-    choices = choose_wgsl(begun, algorithm)
+    choices = choose_wgsl(begun, algorithm, Bounds(accuracy, limits.buffer))
     schedule, _ = default_schedule(system, choices, limits.threads, limits.bytes, given, accuracy)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system, accuracy=accuracy)

@@ -16,7 +16,9 @@ from convdsl.ir.index import product
 from convdsl.passes.columns import Columns, columns_of
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.phases import dense_form, the_reduction
+from convdsl.passes.plan_toom import plan_toom
 from convdsl.passes.relation import linear
+from convdsl.passes.tiles import Gpu
 
 Algorithm = Literal["gather", "phases", "columns", "toom"]
 
@@ -28,10 +30,14 @@ CPU_DEPTH = 4  # terms below which a matrix product is slower than multiply-adds
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The algorithm of one equation, with the reason in the user's words."""
+    """The algorithm of one equation, with the reason in the user's words.
+
+    `results` is how many results Toom-Cook makes at a time.
+    """
 
     algorithm: Algorithm
     reason: str
+    results: int = 0
 
 
 def choose_numpy(system: System, wanted: Algorithm | None = None) -> dict[str, Choice]:
@@ -39,10 +45,20 @@ def choose_numpy(system: System, wanted: Algorithm | None = None) -> dict[str, C
     return {q.tensor: _numpy(q, wanted) for q in system.equations}
 
 
-def choose_wgsl(system: System, wanted: Algorithm | None = None) -> dict[str, Choice]:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a choice for WGSL has to keep to: the accuracy class, and the bytes of a buffer."""
+
+    accuracy: str = "standard"
+    buffer: int = 2**27
+
+
+def choose_wgsl(
+    system: System, wanted: Algorithm | None = None, bounds: Bounds = Bounds()
+) -> dict[str, Choice]:
     """Choices for the WGSL backend; `wanted` forces an algorithm where it is possible."""
     data_first = [t.name for t in system.inputs]
-    return {q.tensor: _wgsl(q, data_first, wanted) for q in system.equations}
+    return {q.tensor: _wgsl(q, data_first, wanted, bounds) for q in system.equations}
 
 
 def _numpy(equation: Equation, wanted: Algorithm | None) -> Choice:
@@ -93,7 +109,9 @@ def _scatters(contraction: Contraction, columns: Columns) -> bool:
     return max(steps, default=1) > 1 or (width is not None and width < CPU_WIDTH)
 
 
-def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | None) -> Choice:
+def _wgsl(
+    equation: Equation, data_first: Sequence[str], wanted: Algorithm | None, bounds: Bounds
+) -> Choice:
     piece = equation.pieces[0]  # further ones hold the empty sum
     reduction = the_reduction(piece.value)
     if reduction is None:
@@ -125,8 +143,28 @@ def _wgsl(equation: Equation, data_first: Sequence[str], wanted: Algorithm | Non
     if any(e.as_int() is None for e in (batch, m, n, k)):
         return Choice("phases", "an implicit matrix product, of any size")
     shape = " x ".join(str(e) for e in (m, n, k))
+    toom = _toom(piece, data_first, wanted, bounds)
+    if toom is not None:
+        return toom
     times = "" if batch == 1 else f"{batch} times "
     return Choice("phases", f"an implicit matrix product, {times}{shape} (rows x columns x terms)")
+
+
+def _toom(
+    piece: Piece, data_first: Sequence[str], wanted: Algorithm | None, bounds: Bounds
+) -> Choice | None:
+    """Toom-Cook where it is asked for or estimated to be faster, and the class allows it."""
+    form = dense_form(piece, data_first)
+    if form is None or wanted not in (None, "toom"):
+        return None
+    forced = wanted == "toom"
+    found = plan_toom(form.pieces[0], Gpu(), bounds.accuracy, bounds.buffer, forced)
+    if found is None:
+        return None
+    made, taps = found.results, found.taps
+    products = f"F({made},{taps}): {made + taps - 1} products for {made * taps}"
+    why = "asked for" if forced else f"estimated at {found.ratio:.0%} of the time of the direct sum"
+    return Choice("toom", f"{products}, {why}", made)
 
 
 def _terms(count: int) -> str:

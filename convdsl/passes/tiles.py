@@ -6,6 +6,7 @@ one large GPU (`Gpu`), and a smaller one ranks tilings much alike.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from convdsl.passes.contraction import Contraction
@@ -25,6 +26,7 @@ class Gpu:
     launch: float = 4e-6
     busy: int = 384
     single: float = 0.25
+    tested: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,44 +80,64 @@ class Tiled:
     parts: int
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of a product."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+
+
+def shape_of(product: Contraction) -> Shape | None:
+    """The sizes of a product, where all are known."""
+    batch, m, n, k = (e.as_int() for e in product.extents)
+    if batch is None or m is None or n is None or k is None:
+        return None
+    return Shape(batch, m, n, k)
+
+
 def choose_tiles(product: Contraction, gpu: Gpu, max_threads: int, max_bytes: int) -> Tiled:
     """The tile and the parts with the least estimated time."""
     legal = [
         (t, rate) for t, rate in CANDIDATES
         if t.threads <= max_threads and t.workgroup_bytes <= max_bytes
     ]  # fmt: skip
-    shape = [e.as_int() for e in product.extents]
-    batch, m, n, k = shape
-    if batch is None or m is None or n is None or k is None:
+    shape = shape_of(product)
+    if shape is None:
         return Tiled(next((t for t, _ in legal if t == _ANY_SIZE), legal[-1][0]), 1)
     longest = max((v.extent.as_int() or 1 for v in product.k), default=1)
-    parts = [p for p in PARTS if p == 1 or (k >= LEAST_TERMS * p and longest >= 16 * p)]
-    found = [
-        (seconds(gpu, tiles, rate, (batch, m, n, k), p), Tiled(tiles, p))
-        for tiles, rate in legal
-        for p in parts
-    ]
-    return min(found, key=lambda f: f[0])[1]
+    return _best(gpu, shape, longest, legal)[1]
 
 
-def seconds(
-    gpu: Gpu, tiles: Tiles, rate: float, shape: tuple[int, int, int, int], parts: int
-) -> float:
+def estimate(gpu: Gpu, shape: Shape, conditional: bool) -> float:
+    """The estimated seconds of a product; `conditional`: where reads of an operand are tested."""
+    return _best(gpu, shape, shape.k, CANDIDATES)[0] / (gpu.tested if conditional else 1)
+
+
+def _best(
+    gpu: Gpu, shape: Shape, longest: int, legal: Sequence[tuple[Tiles, float]]
+) -> tuple[float, Tiled]:
+    parts = [p for p in PARTS if p == 1 or (shape.k >= LEAST_TERMS * p and longest >= 16 * p)]
+    found = ((_seconds(gpu, t, rate, shape, p), Tiled(t, p)) for t, rate in legal for p in parts)
+    return min(found, key=lambda f: f[0])
+
+
+def _seconds(gpu: Gpu, tiles: Tiles, rate: float, shape: Shape, parts: int) -> float:
     """The estimated time of a product.
 
     The busiest compute unit has `load` workgroups, of which as many run together as hide each other's
     latency; parts of sums are written and read once more.
     """
-    batch, m, n, k = shape
-    groups = batch * -(-m // tiles.m) * -(-n // tiles.n) * parts
+    groups = shape.batch * -(-shape.m // tiles.m) * -(-shape.n // tiles.n) * parts
     load = -(-groups // gpu.units)
     together = max(1, gpu.busy // tiles.threads)
-    terms = -(-k // parts)
-    work = 2 * tiles.m * tiles.n * (terms + 32)
+    work = 2 * tiles.m * tiles.n * (-(-shape.k // parts) + 32)
     full, rest = divmod(load, together)
     alone = min(1.0, gpu.single + (1 - gpu.single) * rest * tiles.threads / gpu.busy)
     spent = full * together + (rest / alone if rest else 0)
     total = spent * work / (gpu.flops / gpu.units * rate) + gpu.launch
     if parts > 1:
-        total += 4 * batch * m * n * (2 * parts + 1) / gpu.bandwidth + gpu.launch
+        total += 4 * shape.batch * shape.m * shape.n * (2 * parts + 1) / gpu.bandwidth + gpu.launch
     return total

@@ -10,6 +10,7 @@ from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.names import Names
 from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
+from convdsl.passes.plan_toom import filter_in
 from convdsl.passes.reduce_loops import FLUSH
 from convdsl.passes.tiles import Gpu, Tiles, choose_tiles
 from convdsl.passes.toom_accuracy import block_of
@@ -24,6 +25,7 @@ from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.partial import Partial
+from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
@@ -53,7 +55,7 @@ def default_schedule(
     builder = _Builder(system, threads, workgroup_bytes, given, accuracy)
     for name, choice in builder.pending(choices):
         if choice is not None:
-            builder.equation(name, choice.algorithm)
+            builder.equation(name, choice)
         else:
             builder.rest(name)
     return builder.schedule(), builder.tiles
@@ -73,9 +75,12 @@ class _Builder(Builder):
         self.limits = (threads, workgroup_bytes)
         self.toom = {s.tensors[2] for s in self.given.steps if isinstance(s, Toom)}
 
-    def equation(self, name: str, algorithm: str) -> None:
-        if algorithm == "phases":
+    def equation(self, name: str, choice: Choice) -> None:
+        algorithm = choice.algorithm
+        if algorithm in ("phases", "toom"):
             self.dense(name)
+            for made in self.transformed(name, choice.results) if algorithm == "toom" else ():
+                self.product(made)
             self.product(name)
             return
         if algorithm == "columns":
@@ -85,6 +90,20 @@ class _Builder(Builder):
         name = self.few(name)
         if equation_with(self.state.pieces()[name]) is not None:
             self.do(Gather(name))
+
+    def transformed(self, name: str, results: int) -> Sequence[str]:
+        """Toom-Cook: the tensors of both transforms and of the product."""
+        gemm = contraction_of(self.state.pieces()[name])
+        found = filter_in(gemm) if gemm is not None else None
+        if found is None:
+            return ()
+        data, taps, made = (self.tensor(f"{name}_{n}") for n in ("data", "taps", "product"))
+        fresh = Names(self.state.nest(name).taken | self.outside).fresh
+        loops = fresh("tile"), fresh("u"), fresh("z")
+        step = Toom(name, found.block.name, found.tap.name, results, (data, taps, made), loops)
+        self.do(step)
+        self.toom.add(made)
+        return taps, data, made
 
     def few(self, name: str) -> str:
         """Few results with long sums keep few threads busy: cut the sums. The tensor to go on with."""
@@ -200,6 +219,9 @@ class _Builder(Builder):
             self.do(Stage(y, operand, summed[-1], "workgroup"))
             self.do(Stage(y, operand, k, "register"))
         self.do(Partial(y, at))
+        steps = self.state.nest(y).loop(summed[-1]).extent.as_int()
+        if not gemm.a.conditions and not gemm.b.conditions and (steps or 0) > 1:
+            self.do(Pipeline(y, tuple(operands(gemm.reduction))))
         if mine:
             self.do(Unroll(y, (k, *mine[:-1])))
             self.do(Vectorize(y, mine[-1]))

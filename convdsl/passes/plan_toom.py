@@ -1,0 +1,123 @@
+"""Whether Toom-Cook pays for an equation on a GPU: estimated times of both ways, within a class.
+
+F(M, J) makes M results by M + J - 1 products instead of M*J, and writes and reads the transformed
+operands besides. The taps' transform counts as nothing: weights are bound, and it runs once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from convdsl.ir.equation import Piece
+from convdsl.ir.expr import Var, free_names, loads
+from convdsl.ir.index import product
+from convdsl.passes.contraction import Contraction, contraction_of
+from convdsl.passes.tiles import Gpu, Shape, estimate, shape_of
+from convdsl.passes.toom import Filter, filter_of
+from convdsl.passes.toom_accuracy import most_results, within
+from convdsl.passes.toom_points import LEAST, MOST_TAPS
+
+GAIN = 0.9  # of the direct time, at most: what is worth more rounding
+
+
+@dataclass(frozen=True, slots=True)
+class ToomPlan:
+    """F(`results`, taps) along `block` over `tap`; its time over that of the direct sum, estimated."""
+
+    block: str
+    tap: str
+    results: int
+    taps: int
+    ratio: float
+
+
+def plan_toom(
+    piece: Piece, gpu: Gpu, accuracy: str, largest: int, forced: bool = False
+) -> ToomPlan | None:
+    """The fastest transform of a dense piece that the class allows, where one is faster than the sum.
+
+    `largest` is the number of bytes that a buffer may have; `forced` takes a slower one, too.
+    """
+    gemm = contraction_of(piece)
+    if gemm is None or gemm.reduction.dtype != "f32" or accuracy == "strict":
+        return None
+    found = filter_in(gemm)
+    shape = shape_of(gemm)
+    if found is None or shape is None:
+        return None
+    taps, count, terms = (e.as_int() for e in (found.tap.extent, found.count, found.terms))
+    if taps is None or count is None or terms is None or not 2 <= taps <= MOST_TAPS or count < 2:
+        return None
+    most = most_results(taps, terms, accuracy)
+    direct = estimate(gpu, shape, bool(gemm.a.conditions or gemm.b.conditions))
+    direct += 4 * shape.batch * shape.m * shape.n / gpu.bandwidth
+    plans = [
+        ToomPlan(found.block.name, found.tap.name, m, taps, _seconds(gpu, found, shape, m) / direct)
+        for m in range(LEAST, (most or 0) + 1)
+        if within(m, taps, terms, accuracy) and _fits(found, shape, m, largest)
+    ]
+    best = min(plans, key=lambda p: p.ratio, default=None)
+    return best if best is not None and (forced or best.ratio <= GAIN) else None
+
+
+def filter_in(gemm: Contraction) -> Filter | None:
+    """The product as a filter along one index of the result, where it is one in one way only."""
+    found = [
+        f for block in gemm.piece.vars for tap in gemm.k
+        if isinstance(f := filter_of(gemm, block, tap), Filter)
+    ]  # fmt: skip
+    mixed = {v.name for v in gemm.k if _meets(gemm, v)}
+    return found[0] if len(found) == 1 and mixed == {found[0].tap.name} else None
+
+
+def _meets(gemm: Contraction, summed: Var) -> bool:
+    """Whether a summed index is added to one of the result where an operand is read."""
+    free = {v.name for v in gemm.piece.vars}
+    indices = (i for load in loads(gemm.reduction.body) for i in load.access.index)
+    return any(summed.name in i.free and i.free & free for i in indices)
+
+
+def _tiles(found: Filter, results: int) -> int:
+    return -(-(found.count.as_int() or 0) // results)
+
+
+def _rows(found: Filter, shape: Shape) -> int:
+    """How many positions of the data there are beside the block: rows or columns of the product."""
+    side = shape.m if found.block in found.product.m else shape.n
+    return side // max(1, found.count.as_int() or 1)
+
+
+def _shape(found: Filter, shape: Shape, results: int) -> Shape:
+    taps, terms = found.tap.extent.as_int() or 1, found.terms.as_int() or 1
+    along = _rows(found, shape) * _tiles(found, results)
+    rows = found.block in found.product.m
+    m, n = (along, shape.n) if rows else (shape.m, along)
+    return Shape(shape.batch * (results + taps - 1), m, n, terms)
+
+
+def _data_elements(found: Filter) -> int:
+    """How many elements of the data one result along the block, for each term, reads besides."""
+    names = free_names(found.data.value)
+    own = [v for v in found.product.piece.vars if v.name in names and v != found.block]
+    return product(v.extent for v in own).as_int() or 1
+
+
+def _seconds(gpu: Gpu, found: Filter, shape: Shape, results: int) -> float:
+    inner = _shape(found, shape, results)
+    terms, count = inner.k, found.count.as_int() or 1
+    points = results + (found.tap.extent.as_int() or 1) - 1
+    data = _data_elements(found) * terms
+    moved = data * (count + points * _tiles(found, results))  # read, and written transformed
+    moved += 2 * inner.batch * inner.m * inner.n + shape.batch * shape.m * shape.n
+    return estimate(gpu, inner, False) + 4 * moved / gpu.bandwidth + 2 * gpu.launch
+
+
+def _fits(found: Filter, shape: Shape, results: int, largest: int) -> bool:
+    """Whether all tensors that are made can be bound."""
+    inner = _shape(found, shape, results)
+    points = results + (found.tap.extent.as_int() or 1) - 1
+    data = points * _data_elements(found) * inner.k * _tiles(found, results)
+    names = free_names(found.taps.value)
+    own = [v for v in found.product.piece.vars if v.name in names]
+    taps = points * (product(v.extent for v in own).as_int() or 1) * inner.k
+    return 4 * max(data, taps, inner.batch * inner.m * inner.n) <= largest
