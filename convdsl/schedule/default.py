@@ -220,7 +220,8 @@ class _Builder(Builder):
             self.do(Stage(y, operand, k, "register"))
         self.do(Partial(y, at))
         steps = self.state.nest(y).loop(summed[-1]).extent.as_int()
-        if not gemm.a.conditions and not gemm.b.conditions and (steps or 0) > 1:
+        tested = gemm.a.conditions or gemm.b.conditions or self.state.nest(y).tails
+        if not tested and (steps or 0) > 1:
             self.do(Pipeline(y, tuple(operands(gemm.reduction))))
         if mine:
             self.do(Unroll(y, (k, *mine[:-1])))
