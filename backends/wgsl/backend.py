@@ -15,8 +15,8 @@ from convdsl.backends.wgsl.module import Limits, WgslModule
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.ir.index_text import plain_text
-from convdsl.lowering.kernels import WorkgroupLimits
 from convdsl.lowering.pipeline import Lowered, Trace, lower_to_wgsl
+from convdsl.passes.tiles import WorkgroupLimits
 
 if TYPE_CHECKING:
     from convdsl.backends.wgsl.runtime import DeviceTensor, Runner

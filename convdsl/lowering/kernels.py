@@ -5,24 +5,14 @@ A piece whose loops a schedule arranged runs as arranged; every other one gets o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from convdsl.ir.equation import Piece
 from convdsl.ir.loop import Kernel, LoopProgram
 from convdsl.passes.lower_gather import lower_gather
 from convdsl.passes.lower_numpy import buffer_of
 from convdsl.passes.names import Names
+from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.lower import lower_nest
 from convdsl.schedule.state import State
-
-
-@dataclass(frozen=True, slots=True)
-class WorkgroupLimits:
-    """What a workgroup may use, invocations and bytes of memory, and the bytes of a buffer."""
-
-    threads: int
-    bytes: int
-    buffer: int = 2**27
 
 
 def lower_wgsl(state: State, limits: WorkgroupLimits) -> LoopProgram:

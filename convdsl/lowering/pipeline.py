@@ -14,10 +14,11 @@ from convdsl.ir.loop import LoopProgram
 from convdsl.ir.text import print_program, print_system
 from convdsl.ir.verify import verify, verify_system
 from convdsl.lowering.host_kernels import lower_host
-from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
+from convdsl.lowering.kernels import lower_wgsl
 from convdsl.lowering.scheduled import choices_of, tiles_of
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import Algorithm, Bounds, Choice, choose_numpy, choose_wgsl
+from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.default import default_schedule
 from convdsl.schedule.default_numpy import default_numpy
 from convdsl.schedule.schedule import Schedule
@@ -105,7 +106,7 @@ def lower_to_wgsl(
 ) -> Lowered:
     system, begun = _begin(system, given, trace, accuracy)
     choices = choose_wgsl(begun, algorithm, Bounds(accuracy, limits.buffer))
-    schedule, _ = default_schedule(system, choices, limits.threads, limits.bytes, given, accuracy)
+    schedule, _ = default_schedule(system, choices, limits, given, accuracy)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system, accuracy=accuracy)
     trace.system("rewrite", state.system)

@@ -14,6 +14,15 @@ from convdsl.passes.contraction import Contraction
 
 
 @dataclass(frozen=True, slots=True)
+class WorkgroupLimits:
+    """What a workgroup may use, invocations and bytes of memory, and the bytes of a buffer."""
+
+    threads: int
+    bytes: int
+    buffer: int = 2**27
+
+
+@dataclass(frozen=True, slots=True)
 class Gpu:
     """What the estimate knows of a GPU.
 
@@ -71,6 +80,7 @@ CANDIDATES: tuple[tuple[Tiles, float], ...] = (
 _ANY_SIZE = Tiles(64, 64, 16, 4, 4)
 PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 LEAST_TERMS = 128  # of a part of a sum
+LEAST_LENGTH = 16  # of its longest index
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +109,31 @@ def shape_of(product: Contraction) -> Shape | None:
     return Shape(batch, m, n, k)
 
 
-def choose_tiles(product: Contraction, gpu: Gpu, max_threads: int, max_bytes: int) -> Tiled:
+def choose_tiles(product: Contraction, gpu: Gpu, limits: WorkgroupLimits) -> Tiled:
     """The tile and the parts with the least estimated time."""
     legal = [
         (t, rate) for t, rate in CANDIDATES
-        if t.threads <= max_threads and t.workgroup_bytes <= max_bytes
+        if t.threads <= limits.threads and t.workgroup_bytes <= limits.bytes
     ]  # fmt: skip
     shape = shape_of(product)
     if shape is None:
         return Tiled(next((t for t, _ in legal if t == _ANY_SIZE), legal[-1][0]), 1)
     longest = max((v.extent.as_int() or 1 for v in product.k), default=1)
-    return _best(gpu, shape, longest, legal)[1]
+    results = 4 * shape.batch * shape.m * shape.n
+    most = min(longest // LEAST_LENGTH, limits.buffer // max(1, results))
+    return _best(gpu, shape, most, legal)[1]
 
 
 def estimate(gpu: Gpu, shape: Shape, conditional: bool) -> float:
     """The estimated seconds of a product; `conditional`: where reads of an operand are tested."""
-    return _best(gpu, shape, shape.k, CANDIDATES)[0] / (gpu.tested if conditional else 1)
+    return _best(gpu, shape, PARTS[-1], CANDIDATES)[0] / (gpu.tested if conditional else 1)
 
 
 def _best(
-    gpu: Gpu, shape: Shape, longest: int, legal: Sequence[tuple[Tiles, float]]
+    gpu: Gpu, shape: Shape, most: int, legal: Sequence[tuple[Tiles, float]]
 ) -> tuple[float, Tiled]:
-    parts = [p for p in PARTS if p == 1 or (shape.k >= LEAST_TERMS * p and longest >= 16 * p)]
+    """The best tiling with at most so many parts."""
+    parts = [p for p in PARTS if p == 1 or (p <= most and shape.k >= LEAST_TERMS * p)]
     found = ((_seconds(gpu, t, rate, shape, p), Tiled(t, p)) for t, rate in legal for p in parts)
     return min(found, key=lambda f: f[0])
 

@@ -12,7 +12,7 @@ from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
 from convdsl.passes.plan_toom import filter_in
 from convdsl.passes.reduce_loops import FLUSH
-from convdsl.passes.tiles import Gpu, Tiles, choose_tiles
+from convdsl.passes.tiles import Gpu, Tiles, WorkgroupLimits, choose_tiles
 from convdsl.passes.toom_accuracy import block_of
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
@@ -36,14 +36,14 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 LANES = 4
 COPY_SIDE = 32  # elements of a cache line
 FULL = 2**17  # threads that keep a large GPU busy
+LONG = 256  # terms of a sum below which one thread is soon through with them
 FEWEST_TERMS = 32  # of a part of a sum that one thread adds up
 
 
 def default_schedule(
     system: System,
     choices: Mapping[str, Choice],
-    threads: int,
-    workgroup_bytes: int,
+    limits: WorkgroupLimits,
     given: Schedule | None = None,
     accuracy: str = "standard",
 ) -> tuple[Schedule, dict[str, Tiles]]:
@@ -52,7 +52,7 @@ def default_schedule(
     The steps of a `given` schedule come first; what it says nothing of is filled in. An equation
     whose relations it treats, but not its loops, gets loops.
     """
-    builder = _Builder(system, threads, workgroup_bytes, given, accuracy)
+    builder = _Builder(system, limits, given, accuracy)
     for name, choice in builder.pending(choices):
         if choice is not None:
             builder.equation(name, choice)
@@ -65,14 +65,13 @@ class _Builder(Builder):
     def __init__(
         self,
         system: System,
-        threads: int,
-        workgroup_bytes: int,
+        limits: WorkgroupLimits,
         given: Schedule | None,
         accuracy: str,
     ) -> None:
         super().__init__(system, "wgsl", given, accuracy)
         self.tiles: dict[str, Tiles] = {}
-        self.limits = (threads, workgroup_bytes)
+        self.limits = limits
         self.toom = {s.tensors[2] for s in self.given.steps if isinstance(s, Toom)}
 
     def equation(self, name: str, choice: Choice) -> None:
@@ -118,8 +117,16 @@ class _Builder(Builder):
             return name
         long = max(plain, key=lambda v: v.extent.as_int() or 0)
         extent = long.extent.as_int() or 0
-        parts = min(FULL // max(1, results), extent // FEWEST_TERMS)
-        return name if parts < 2 else self.cut(name, long.name, _length(extent, parts))
+        parts = min(
+            FULL // max(1, results),
+            extent // FEWEST_TERMS,
+            self.limits.buffer // (4 * max(1, results)),
+        )
+        return (
+            name
+            if parts < 2 or extent < LONG
+            else self.cut(name, long.name, _length(extent, parts))
+        )
 
     def rest(self, name: str) -> None:
         """What is left to do for an equation whose relations a schedule has treated."""
@@ -144,12 +151,13 @@ class _Builder(Builder):
             self.do(Pack(name, tensor, axes, copy))
             self.transpose(copy)
         gemm = contraction_of(self.state.pieces()[name]) or gemm
-        tiled = choose_tiles(gemm, Gpu(), *self.limits)
+        tiled = choose_tiles(gemm, Gpu(), self.limits)
+        flush = block_of(gemm.extents[3].as_int() or 0) if name in self.toom else FLUSH
         if tiled.parts > 1:
             name = self.parts(name, gemm, tiled.parts)
             gemm = contraction_of(self.state.pieces()[name]) or gemm
         self.tiles[name] = tiled.tiles
-        self.gemm(name, gemm, tiled.tiles)
+        self.gemm(name, gemm, tiled.tiles, flush)
 
     def parts(self, name: str, gemm: Contraction, parts: int) -> str:
         """Cut the longest sum into parts, each a product of its own; the tensor that holds them."""
@@ -183,7 +191,8 @@ class _Builder(Builder):
         self.map(y, grid=grid, thread=[lane_row, lane_column])
         self.do(Unroll(y, (each,)))
 
-    def gemm(self, y: str, gemm: Contraction, tiles: Tiles) -> None:
+    def gemm(self, y: str, gemm: Contraction, tiles: Tiles, flush: int) -> None:
+        """Tiles of a product, whose terms are added up in blocks of `flush`."""
         names = Names(self.state.nest(y).taken | self.outside)
         fresh = names.fresh
         batch = [v.name for v in gemm.batch]
@@ -208,7 +217,6 @@ class _Builder(Builder):
         self.do(Split(y, depth, tiles.k, step, k, "pad"))
         summed, at = [step], taps[-1] if taps else step
         count = self.state.nest(y).loop(step).extent.as_int()
-        flush = block_of(gemm.extents[3].as_int() or 0) if y in self.toom else FLUSH
         if count is None or count > flush // tiles.k:
             block, inside = fresh(f"{depth}_block"), fresh(f"{depth}_step")
             self.do(Split(y, step, flush // tiles.k, block, inside, "cut"))

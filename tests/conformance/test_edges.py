@@ -76,7 +76,7 @@ def test_three_factors_are_two_tiles() -> None:
     """The window is multiplied into the basis before it is staged: two tiles fit every limit."""
     istft = convdsl.parse(convdsl.ops.source("istft"))
     sizes = {"N": 300, "F": 300, "T": 300, "K": 300}
-    kernel = convdsl.compile(istft, target="wgsl", sizes=sizes)
+    kernel = convdsl.compile(istft, target="wgsl", sizes=sizes, accuracy="strict")
     assert kernel.plan.algorithm == "phases"
     assert kernel.source.count("var<workgroup>") == 2
 

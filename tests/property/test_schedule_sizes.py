@@ -10,8 +10,9 @@ import pytest
 from convdsl.ir.evaluate import evaluate_system
 from convdsl.ir.interp import run_program
 from convdsl.ir.verify import verify
-from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
+from convdsl.lowering.kernels import lower_wgsl
 from convdsl.passes.normalise import normalise
+from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.schedule import Schedule
 from convdsl.sema.instantiate import instantiate
 from convdsl.sema.resolve import resolve

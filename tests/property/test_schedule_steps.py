@@ -20,7 +20,8 @@ from convdsl.ir.reader import read_program
 from convdsl.ir.text import print_program
 from convdsl.ir.verify import verify, verify_system
 from convdsl.lowering.host_kernels import lower_host
-from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
+from convdsl.lowering.kernels import lower_wgsl
+from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
 from convdsl.schedule.state import State

@@ -17,10 +17,11 @@ from convdsl.ir.cover import Verdict, prove_covers
 from convdsl.ir.evaluate import evaluate_system
 from convdsl.ir.interp import run_program
 from convdsl.ir.verify import verify, verify_system
-from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
+from convdsl.lowering.kernels import lower_wgsl
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import choose_wgsl
+from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.passes.toom_accuracy import ALLOWED, most_results
 from convdsl.passes.toom_groups import group_of
 from convdsl.schedule.default import default_schedule
@@ -68,6 +69,8 @@ where Q == L, R == L - 1 {
         x[n, c, l, h] * w[m, c, k, i]
 }""", "solve y for l\nsolve y for h", "o, k"),
 }  # fmt: skip
+
+LIMITS = WorkgroupLimits(256, 16384)
 
 
 # The class; a tap only one phase has, or an index of extent one.
@@ -178,9 +181,9 @@ def test_loops(case: Case) -> None:
         return
     system = case.subject.system
     choices = choose_wgsl(system)
-    schedule, _ = default_schedule(system, choices, 256, 16384, case.schedule, "fast")
+    schedule, _ = default_schedule(system, choices, LIMITS, case.schedule, "fast")
     state = schedule.replay(system, accuracy="fast")
-    program = lower_wgsl(state, WorkgroupLimits(256, 16384))
+    program = lower_wgsl(state, LIMITS)
     verify(program)
     found = run_program(program, case.subject.arrays, {})["y"]
     same(found.reshape(case.subject.want.shape), case)

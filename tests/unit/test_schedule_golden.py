@@ -11,8 +11,9 @@ from convdsl.diagnostics import CdslError
 from convdsl.ir.text import print_piece, print_program
 from convdsl.ir.verify import verify
 from convdsl.lowering.host_kernels import lower_host
-from convdsl.lowering.kernels import WorkgroupLimits, lower_wgsl
+from convdsl.lowering.kernels import lower_wgsl
 from convdsl.passes.normalise import normalise
+from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.nest import Target
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
