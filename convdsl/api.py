@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ACCURACIES = ("strict", "standard", "fast")
 LIMITS = ("webgpu", "adapter")
-ALGORITHMS = ("gather", "phases", "columns")
+ALGORITHMS = ("gather", "phases", "columns", "toom")
 
 
 def as_program(program: Program | str | PathLike[str]) -> Program:
@@ -69,7 +69,7 @@ def compile(
         dynamic: sizes that stay symbols in the generated text.
         absent: inputs with a default that the kernel goes without: they are constants in the text,
             and no call can pass them. Other inputs with a default may be left out of any call.
-        algorithm: for experts: "gather", "phases" or "columns" where it is possible. None chooses
+        algorithm: for experts: "gather", "phases", "columns" or "toom" (WGSL) where it can be. None chooses
             from roles and sizes, which is rarely worse.
 
     Raises:

@@ -125,4 +125,12 @@ TABLE: dict[str, Code] = {
             toom y over t, j by 4 -> xt, wt, zt: tile, u, z     # 4 taps: 3.0 E0; by 5: 3.6 E0
         """,
     ),
+    "E0674": code(
+        "an index that cannot be padded",
+        """
+        `pad z: c to 16` makes the operands of `z` longer along `c`, with zeros. So they are tensors that
+        the program makes for `z` alone, by `toom`, `pack` or a `let`, and read an element an index; an
+        input is what the caller gives. Where the index is free, `z` is such a tensor, too.
+        """,
+    ),
 }

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import gcd
 
 from convdsl.ir.equation import System
+from convdsl.ir.expr import Var
 from convdsl.ir.index import product
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.names import Names
+from convdsl.passes.padding import pad_index, padded_axes
 from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
 from convdsl.passes.plan_toom import filter_in
 from convdsl.passes.reduce_loops import FLUSH
-from convdsl.passes.tiles import Gpu, Tiles, WorkgroupLimits, choose_tiles
+from convdsl.passes.tiles import Gpu, Tiled, Tiles, WorkgroupLimits, choose_tiles
 from convdsl.passes.toom_accuracy import block_of
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
@@ -24,6 +27,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
+from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.rfactor import Rfactor
@@ -78,9 +82,9 @@ class _Builder(Builder):
         algorithm = choice.algorithm
         if algorithm in ("phases", "toom"):
             self.dense(name)
-            for made in self.transformed(name, choice.results) if algorithm == "toom" else ():
-                self.product(made)
-            self.product(name)
+            made = self.transformed(name, choice.results) if algorithm == "toom" else ()
+            for equation in (*made, name):
+                self.product(equation)
             return
         if algorithm == "columns":
             columns = self.tensor("columns")
@@ -102,7 +106,7 @@ class _Builder(Builder):
         step = Toom(name, found.block.name, found.tap.name, results, (data, taps, made), loops)
         self.do(step)
         self.toom.add(made)
-        return taps, data, made
+        return made, taps, data  # the product first: it may pad its operands
 
     def few(self, name: str) -> str:
         """Few results with long sums keep few threads busy: cut the sums. The tensor to go on with."""
@@ -153,11 +157,33 @@ class _Builder(Builder):
         gemm = contraction_of(self.state.pieces()[name]) or gemm
         tiled = choose_tiles(gemm, Gpu(), self.limits)
         flush = block_of(gemm.extents[3].as_int() or 0) if name in self.toom else FLUSH
+        gemm = self.padded(name, gemm, tiled)
         if tiled.parts > 1:
             name = self.parts(name, gemm, tiled.parts)
             gemm = contraction_of(self.state.pieces()[name]) or gemm
         self.tiles[name] = tiled.tiles
         self.gemm(name, gemm, tiled.tiles, flush)
+
+    def padded(self, name: str, gemm: Contraction, tiled: Tiled) -> Contraction:
+        """The product without rests of tiles, where its operands are made here and fit all the same."""
+        tiles, (depth, _) = tiled.tiles, _depth(gemm)
+        wanted = [(depth, tiles.k * tiled.parts)]
+        for side, size in ((gemm.m, tiles.m), (gemm.n, tiles.n)):
+            wanted += _least_padding(side, size)
+        system = self.state.system
+        for index, multiple in wanted:
+            axes = padded_axes(system, name, index)
+            if isinstance(axes, str):
+                return gemm
+            system = pad_index(system, name, index, multiple, axes)
+        sizes = [(t.elements * 4).as_int() for t in system.tensors if t.role == "let"]
+        if any(size is None or size > self.limits.buffer for size in sizes):
+            return gemm
+        extents = {v.name: v.extent.as_int() or 1 for v in (*gemm.m, *gemm.n, *gemm.k)}
+        for index, multiple in wanted:
+            if extents[index] % multiple:
+                self.do(Pad(name, index, multiple))
+        return contraction_of(self.state.pieces()[name]) or gemm
 
     def parts(self, name: str, gemm: Contraction, parts: int) -> str:
         """Cut the longest sum into parts, each a product of its own; the tensor that holds them."""
@@ -228,7 +254,8 @@ class _Builder(Builder):
             self.do(Stage(y, operand, k, "register"))
         self.do(Partial(y, at))
         steps = self.state.nest(y).loop(summed[-1]).extent.as_int()
-        tested = gemm.a.conditions or gemm.b.conditions or self.state.nest(y).tails
+        rests = any(t.policy == "pad" for t in self.state.nest(y).tails)
+        tested = gemm.a.conditions or gemm.b.conditions or rests
         if not tested and (steps or 0) > 1:
             self.do(Pipeline(y, tuple(operands(gemm.reduction))))
         if mine:
@@ -262,6 +289,17 @@ def _length(extent: int, parts: int) -> int:
     length = -(-extent // parts)
     exact = [n for n in range(length, length + length // 4 + 1) if extent % n == 0]
     return exact[0] if exact else -(-length // 16) * 16
+
+
+def _least_padding(side: Sequence[Var], size: int) -> list[tuple[str, int]]:
+    """The index that has to grow least for whole tiles, and the multiple that it grows to."""
+    ways: list[tuple[float, str, int]] = []
+    count = product(v.extent for v in side).as_int() or 0
+    for var in side:
+        extent = var.extent.as_int() or 1
+        multiple = size // gcd(size, count // extent)
+        ways.append((-(-extent // multiple) * multiple / extent, var.name, multiple))
+    return [min(ways)[1:]] if ways else []
 
 
 def _conditional_first(gemm: Contraction) -> list[str]:

@@ -25,6 +25,7 @@ from convdsl.schedule.verbs.map import Map, Where
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
+from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
@@ -171,6 +172,9 @@ class Schedule:
 
     def rfactor(self, equation: str, variable: str, length: int, part: str, name: str) -> Schedule:
         return self.then(Rfactor(equation, variable, length, part, name))
+
+    def pad(self, equation: str, index: str, multiple: int) -> Schedule:
+        return self.then(Pad(equation, index, multiple))
 
     def split(
         self,

@@ -13,6 +13,7 @@ from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
+from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
@@ -29,7 +30,7 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
-        Materialise, Inline, Gather, Solve, Phases, Columns, Toom, Pack, Rfactor,
+        Materialise, Inline, Gather, Solve, Phases, Columns, Toom, Pack, Pad, Rfactor,
         Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll, Vectorize,
         Partial, Compute,
     )
