@@ -18,6 +18,7 @@ from convdsl.passes.name_bounds import name_bounds
 from convdsl.passes.names import Names
 from convdsl.passes.numpy_place import Context
 from convdsl.passes.plan import Choice
+from convdsl.passes.privatise import privatise
 from convdsl.schedule.lower_numpy import lower_nest
 from convdsl.schedule.nest import Nest
 from convdsl.schedule.regions import Region, region_of
@@ -48,7 +49,7 @@ def lower_host(state: State, choices: Mapping[str, Choice]) -> LoopProgram:
     buffers = [replace(b, dims=layouts[b.name].dims) if b.name in layouts else b for b in plain]
     every = (*buffers, *context.temps)
     program = LoopProgram(system.name, system.sizes, system.definitions, every, tuple(made))
-    return name_bounds(program, context.names)
+    return name_bounds(privatise(program), context.names)
 
 
 class _Lowering:

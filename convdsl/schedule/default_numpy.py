@@ -18,6 +18,7 @@ from convdsl.passes.phases import equation_with
 from convdsl.passes.plan import Choice
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
+from convdsl.schedule.check_sites import check_sites
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.columns import Columns
@@ -47,7 +48,9 @@ def default_numpy(
     builder = _Builder(system, "numpy", given, accuracy)
     for name, choice in builder.pending(choices):
         done = builder.equation(name, "phases" if choice is None else choice.algorithm)
-        if not done and not (builder.as_stated(name) and (choice is not None or builder.tied(name))):
+        if not done and not (
+            builder.as_stated(name) and (choice is not None or builder.tied(name))
+        ):
             builder.solved(name)
             for label in [n for n in builder.state.pieces() if n.split(".")[0] == name]:
                 builder.slices(label)
@@ -67,6 +70,7 @@ class _Builder(Builder):
             try:
                 for label, nest in self.state.nests.items():
                     check_numpy(label, nest)
+                check_sites(self.state)
                 return True
             except CdslError:
                 pass  # slices over the taps do it, too
