@@ -157,15 +157,25 @@ def evaluate(value: ast.expr) -> ast.stmt:
     return ast.Expr(value)
 
 
-def loop(variable: str, low: ast.expr | None, high: ast.expr, body: list[Item]) -> Suite:
-    """`for variable in range(low, high):`."""
-    bounds = [high] if low is None else [low, high]
+def bounds(low: ast.expr | None, high: ast.expr) -> list[ast.expr]:
+    """The arguments of `range`."""
+    return [high] if low is None else [low, high]
+
+
+def loop(variable: str, bounds: Sequence[ast.expr], body: list[Item]) -> Suite:
+    """`for variable in range(*bounds):`."""
     header = ast.For(name(variable), call("range", *bounds), [], [], lineno=0)
     return Suite(header, body)
 
 
 def when(condition: ast.expr, body: list[Item], orelse: list[Item] | None = None) -> Suite:
     return Suite(ast.If(condition, [], []), body, orelse=orelse or [])
+
+
+def function(name: str, arguments: Sequence[str], body: list[Item]) -> Suite:
+    """`def name(arguments):`."""
+    signature = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
+    return Suite(ast.FunctionDef(name, signature, [], [], lineno=0), body)
 
 
 def fail(message: ast.expr) -> ast.stmt:

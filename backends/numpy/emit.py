@@ -24,7 +24,7 @@ from convdsl.backends.numpy.render import names_in
 from convdsl.backends.numpy.scope import Scope
 from convdsl.ir.expr import Var, ge
 from convdsl.ir.folding import folds
-from convdsl.ir.loop import For, If, Kernel, Let, LoopProgram, Stmt, Store
+from convdsl.ir.loop import For, If, Kernel, Let, Level, LoopProgram, Stmt, Store
 
 
 def emit_module(
@@ -50,7 +50,8 @@ def _kernel(kernel: Kernel, scope: Scope) -> list[Item]:
     for buffer in kernel.locals:
         scope.add_local(buffer)
     body = _body(kernel.body, scope)
-    return [*allocate(kernel.locals, scope, names_in(body)), *body]
+    shared = [b for b in kernel.locals if b.memory != "worker"]
+    return [*allocate(shared, scope, names_in(body)), *body]
 
 
 def _body(body: tuple[Stmt, ...], scope: Scope) -> list[Item]:
@@ -96,8 +97,8 @@ def _statement(stmt: Stmt, scope: Scope) -> list[Item]:
         return _chain(simplify(found, scope.facts), scope)
     facts = scope.facts
     match stmt:
-        case For(var, _, body):
-            return _loop(var, scope, lambda: _body(body, scope))
+        case For(var, level, body):
+            return _loop(var, scope, lambda: _body(body, scope), level)
         case Let(name, value, body):
             with facts.scope():
                 facts.let(name, value)
@@ -117,17 +118,27 @@ def _statement(stmt: Stmt, scope: Scope) -> list[Item]:
             raise NotImplementedError
 
 
-def _loop(var: Var, scope: Scope, inner: object) -> list[Item]:
-    """A Python loop around what `inner()` emits."""
+def _loop(var: Var, scope: Scope, inner: object, level: Level = "host") -> list[Item]:
+    """A Python loop around what `inner()` emits, or a function that threads call."""
     assert callable(inner)
     low = None if scope.facts.expand(var.low).as_int() == 0 else scope.integer(var.low)
-    high = scope.integer(var.high)
+    bounds = code.bounds(low, scope.integer(var.high))
+    once = scope.facts.expand(var.extent).as_int() in (0, 1)
     with scope.facts.scope():
         scope.facts.enter(var)
         scope.host_depth += 1
         body = inner()
         scope.host_depth -= 1
-    return [code.loop(scope.identifier(var.name), low, high, body)]
+    name = scope.identifier(var.name)
+    if level != "worker":
+        return [code.loop(name, bounds, body)]
+    private = [b for b in scope.buffers.values() if b.memory == "worker"]
+    body = [*allocate(private, scope, names_in(body)), *body]
+    if once:
+        return [code.loop(name, bounds, body)]
+    each = scope.names.get("worker", var.name, f"each_{name}")
+    call = code.call(scope.helper("_on_threads"), code.name(each), code.call("range", *bounds))
+    return [code.function(each, [name], body), code.evaluate(call)]
 
 
 def _chain(found: Chain, scope: Scope) -> list[Item]:

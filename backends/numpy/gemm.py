@@ -14,10 +14,11 @@ from convdsl.backends.numpy.access import Nest, View, canonical
 from convdsl.backends.numpy.code import Item
 from convdsl.backends.numpy.gemm_plan import Operand, Plan, Roles, merges, operand, plan
 from convdsl.backends.numpy.nest import accumulate_into, target
+from convdsl.backends.numpy.proof import Facts
 from convdsl.backends.numpy.scope import Scope
 from convdsl.backends.numpy.values import Values, spans, uses
 from convdsl.ir.expr import Binary, Expr, Load, free_names, loads
-from convdsl.ir.index import Index, product
+from convdsl.ir.index import Index, const, maximum, product
 from convdsl.ir.loop import Level, Store
 
 Names = tuple[str, ...]
@@ -215,7 +216,9 @@ def _through_scratch(
     bounds = [scope.facts.bound(e) for e in extents]
     if any(b is None or not b.free <= scope.sizes for b in bounds):
         return [], node
-    fixed = [b for b in bounds if b is not None]
+    # The array is made outside of the loops, where what bounds one that never runs may be negative.
+    outside = Facts(scope.facts.sizes)
+    fixed = [b if outside.holds(b) else maximum(b, const(0)) for b in bounds if b is not None]
     exact = all(scope.facts.equal(b, e) for b, e in zip(fixed, extents, strict=True))
     shape = tuple(fixed) if exact else (product(fixed),)
     name = code.name(scope.scratch_array(scope.buffers[tensor].dtype, shape))

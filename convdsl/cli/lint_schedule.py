@@ -82,9 +82,9 @@ def _nests(schedule: Schedule, last: Shot) -> Iterator[Warning]:
 
 def _hosts(name: str, nest: Nest, span: Span) -> Iterator[Warning]:
     """Python loops that cost more than what they run."""
-    hosts = [x for x in nest.loops if x.level == "host"]
+    hosts = [x for x in nest.loops if x.on_host]
     count = product(x.extent for x in hosts).as_int()
-    each = product(x.extent for x in nest.loops if x.level != "host").as_int()
+    each = product(x.extent for x in nest.loops if not x.on_host).as_int()
     if count is not None and each is not None and count > MOST_CALLS and each < LEAST_WORK:
         yield Warning(
             f"Python runs the host loops of `{name}` {count:,} times, for {each:,} terms each",

@@ -16,10 +16,11 @@ from convdsl.codes.sema import TABLE as SEMA
 from convdsl.codes.syntax import TABLE as SYNTAX
 from convdsl.codes.tiles import TABLE as TILES
 from convdsl.codes.wgsl import TABLE as WGSL
+from convdsl.codes.workers import TABLE as WORKERS
 
 __all__ = ["CODES", "Code", "explain"]
 
-_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS, TILES, BENCH]
+_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS, TILES, WORKERS, BENCH]
 
 
 def _merge() -> dict[str, Code]:

@@ -2,9 +2,9 @@
 
 Every loop runs in order, whatever its level, and every i32 is exact. What a target may not rely
 on shows: locals and temporaries start as nan (i32: a poison integer), workgroup and register
-buffers do so again in each workgroup, an access outside its view is an error, and so is a register
-that is touched by another thread than its own. To be quick, each kernel becomes a Python function
-built as a syntax tree (`convdsl.ir.interp_compile`).
+buffers do so again in each workgroup, worker buffers in each iteration of a worker loop, an access
+outside its view is an error, and so is a register that is touched by another thread than its own. To
+be quick, each kernel becomes a Python function built as a syntax tree (`convdsl.ir.interp_compile`).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from convdsl.ir.expr import (
 from convdsl.ir.index import Index, sym
 from convdsl.ir.interp_values import CALLS, POISON_INT, divide, half, maximum, minimum, to_i32
 from convdsl.ir.interval import UNBOUNDED, Interval, interval
-from convdsl.ir.loop import Buffer, For, If, Kernel, Let, Stmt, Store, statements
+from convdsl.ir.loop import Buffer, For, If, Kernel, Let, Memory, Stmt, Store, statements
 from convdsl.ir.text import stmt_text
 
 Storage = Mapping[str, list[Any]]
@@ -92,9 +92,9 @@ class _Compiler:
             for name in (self.storage[b.name] for b in self.kernel.locals)
         ]
 
-    def _spoil(self) -> list[ast.stmt]:
-        """Garbage again in the buffers that live no longer than a workgroup."""
-        kept = [b for b in self.kernel.locals if b.memory in ("workgroup", "register")]
+    def _spoil(self, *memories: Memory) -> list[ast.stmt]:
+        """Garbage again in the buffers that live no longer than a workgroup, or an iteration."""
+        kept = [b for b in self.kernel.locals if b.memory in memories]
         return [
             tree.assign(
                 ast.Subscript(tree.name(name), ast.Slice(), ast.Load()), tree.name(f"p{name}")
@@ -183,8 +183,11 @@ class _Compiler:
         outlined, blocks = self.blocks > _MAX_BLOCKS, self.blocks
         if outlined:
             self.blocks = 1
-        spoil = loop.level == "grid" and not any(_is_grid(s) for s in statements(loop.body))
-        body = (self._spoil() if spoil else []) + self.block(loop.body)
+        body = self.block(loop.body)
+        if loop.level == "worker":
+            body = [*self._spoil("worker"), *body]
+        elif loop.level == "grid" and not any(_is_grid(s) for s in statements(loop.body)):
+            body = [*self._spoil("workgroup", "register"), *body]
         self.blocks = blocks - (not once)
         if loop.level == "thread":
             self.threads.pop()

@@ -9,6 +9,7 @@ Meaning: kernels run in order, and each is a *sequential* program; `convdsl.ir.i
 definition. The level of a loop says how a target runs it and never changes the result:
 
     host      a loop of the host program (a Python loop, or one dispatch an iteration)
+    worker    the same, its iterations shared out among threads of the host
     grid      workgroups of a dispatch            thread    invocations of a workgroup
     serial    an ordinary loop                    unroll    copied out in the text
     vector    lanes of a vec4                     slice     an axis of a NumPy expression
@@ -17,8 +18,8 @@ definition. The level of a loop says how a target runs it and never changes the 
 Two statements one after the other inside a workgroup, at least one of them with thread loops, imply a
 barrier between them. A `workgroup` buffer is shared by the threads of one workgroup. A `register`
 buffer's first dims are indexed by the thread loops around it (`thread_dims` of them): no thread
-touches another's. Locals hold garbage until stored to. A `constant` buffer is a part of the program:
-no input, and never stored to.
+touches another's. A `worker` buffer belongs to one iteration of a worker loop. Locals hold garbage
+until stored to. A `constant` buffer is a part of the program: no input, and never stored to.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from convdsl.ir.expr import Access, DType, Expr, Pred, Var, free_names, loads
 from convdsl.ir.index import Index, product
 
 Level = Literal[
-    "host", "grid", "thread", "serial", "unroll", "vector", "slice",
+    "host", "worker", "grid", "thread", "serial", "unroll", "vector", "slice",
     "gemm.batch", "gemm.m", "gemm.n", "gemm.k",
 ]  # fmt: skip
-Memory = Literal["input", "output", "temp", "constant", "workgroup", "register"]
+Memory = Literal["input", "output", "temp", "constant", "workgroup", "register", "worker"]
 Accumulate = Literal["+", "*", "max", "min"]
 
 

@@ -27,6 +27,7 @@ from convdsl.ir.verify_names import (
 from convdsl.ir.verify_races import check_exchange, check_writers
 from convdsl.ir.verify_site import Site, sites
 from convdsl.ir.verify_system import verify_system
+from convdsl.ir.verify_workers import check_workers
 
 __all__ = ["RULES", "verify", "verify_system"]
 
@@ -46,6 +47,7 @@ RULES: tuple[Callable[[LoopProgram, tuple[Site, ...]], None], ...] = (
     check_gemm,
     check_exchange,
     check_writers,
+    check_workers,
 )
 
 

@@ -37,15 +37,17 @@ def check_threads(program: LoopProgram, sites: Sites) -> None:
 def check_grid(program: LoopProgram, sites: Sites) -> None:
     """Grid loops are outermost and contiguous: only host loops and `let`s around, one nest."""
     for site in sites:
-        if not (_is_loop(site.stmt, "grid") or _is_loop(site.stmt, "host")):
+        if not (isinstance(site.stmt, For) and site.stmt.level in ("host", "worker", "grid")):
             continue
         levels = [p.level for p in site.parents if isinstance(p, For)]
-        if any(level not in ("host", "grid") for level in levels):
-            site.fail("grid", "a host or grid loop inside another kind of loop")
-        if _is_loop(site.stmt, "host"):
+        if any(level not in ("host", "worker", "grid") for level in levels):
+            site.fail("grid", "a host, worker or grid loop inside another kind of loop")
+        if site.stmt.level != "grid":
             if "grid" in levels:
-                site.fail("grid", "a host loop inside a grid loop")
+                site.fail("grid", "a host or worker loop inside a grid loop")
             continue
+        if "worker" in levels:
+            site.fail("grid", "a grid loop inside a worker loop")
         if any(isinstance(p, If) for p in site.parents):
             site.fail("grid", "a grid loop under a condition")
         siblings = (p.body for p in site.parents if not isinstance(p, Store))

@@ -60,7 +60,7 @@ def check_buffers(program: LoopProgram, sites: Sites) -> None:
             raise InternalError(f"{program.name} breaks the rule buffers: kernel {kernel.name}")
         kernels.add(kernel.name)
         taken = {b.name for b in program.buffers}
-        memories = ("temp", "workgroup", "register")
+        memories = ("temp", "workgroup", "register", "worker")
         _check_declared(program, f"kernel {kernel.name}", kernel.locals, taken, memories)
 
 

@@ -13,12 +13,12 @@ from convdsl.ir.equation import Equation, System, Tensor
 from convdsl.ir.expr import Access, Expr, Load, loads, map_children
 from convdsl.ir.index import Index, const
 from convdsl.ir.loop import Kernel, LoopProgram, Stmt, Store, map_body
-from convdsl.passes.lower_numpy import all_names, buffer_of, lower_equation
+from convdsl.passes.lower_numpy import all_names, as_stated, buffer_of, lower_equation
 from convdsl.passes.name_bounds import name_bounds
 from convdsl.passes.names import Names
 from convdsl.passes.numpy_place import Context
-from convdsl.passes.phases import the_reduction
 from convdsl.passes.plan import Choice
+from convdsl.passes.privatise import privatise
 from convdsl.schedule.lower_numpy import lower_nest
 from convdsl.schedule.nest import Nest
 from convdsl.schedule.regions import Region, region_of
@@ -49,7 +49,7 @@ def lower_host(state: State, choices: Mapping[str, Choice]) -> LoopProgram:
     buffers = [replace(b, dims=layouts[b.name].dims) if b.name in layouts else b for b in plain]
     every = (*buffers, *context.temps)
     program = LoopProgram(system.name, system.sizes, system.definitions, every, tuple(made))
-    return name_bounds(program, context.names)
+    return name_bounds(privatise(program), context.names)
 
 
 class _Lowering:
@@ -66,7 +66,7 @@ class _Lowering:
         """The statements of an equation, of the part `box` of it inside the host loops `around`."""
         state = self.state
         labels = [n for n in state.pieces() if n.split(".")[0] == equation.tensor]
-        if not box and not any(n in state.nests for n in labels) and _as_stated(equation):
+        if not box and not any(n in state.nests for n in labels) and as_stated(equation):
             return lower_equation(self.context, equation)
         body: Body = ()
         for label, piece in zip(labels, equation.pieces, strict=True):
@@ -97,19 +97,6 @@ class _Lowering:
             body = self.equation(equation, around | outside, regions)
             out[loop] = out.get(loop, ()) + body
         return out
-
-
-def _as_stated(equation: Equation) -> bool:
-    """Whether the relations of an equation are still to be solved, or it never had any."""
-    piece = equation.pieces[0]
-    if len(equation.pieces) > 1 or piece.guards:
-        return False
-    reduction = the_reduction(piece.value)
-    if reduction is None:
-        return True
-    names = {v.name for v in (*piece.vars, *reduction.vars)}
-    boxed = all(not (v.low.free | v.high.free) & names for v in reduction.vars)
-    return boxed and all(p.kind == "eq" for p in reduction.constraints)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from convdsl.ir.index import Index, product
 from convdsl.passes.contraction import contraction_of
 from convdsl.schedule.nest import Loop, Nest, operands
 
-OUTSIDE = ("grid", "host")
+OUTSIDE = ("grid", "host", "worker")
 
 
 @dataclass(frozen=True, slots=True)

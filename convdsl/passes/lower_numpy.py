@@ -34,6 +34,19 @@ def all_names(system: System) -> set[str]:
     return out
 
 
+def as_stated(equation: Equation) -> bool:
+    """Whether an equation has such a form: its relations are still to be solved, or it has none."""
+    piece = equation.pieces[0]
+    if len(equation.pieces) > 1 or piece.guards:
+        return False
+    reduction = the_reduction(piece.value)
+    if reduction is None:
+        return True
+    names = {v.name for v in (*piece.vars, *reduction.vars)}
+    boxed = all(not (v.low.free | v.high.free) & names for v in reduction.vars)
+    return boxed and all(p.kind == "eq" for p in reduction.constraints)
+
+
 def lower_equation(context: Context, equation: Equation) -> Body:
     """The statements of an equation whose loops no schedule arranges."""
     (piece,) = equation.pieces

@@ -49,10 +49,13 @@ def _tile_bytes(loops: Loops) -> int:
 
 
 def _host_facts(nest: Nest, tiling: Tiling) -> dict[str, str]:
-    hosts = [str(x.extent) for x in nest.loops if x.level == "host"]
-    inside = product(x.extent for x in nest.loops if x.reduced and x.level != "host")
+    hosts = [str(x.extent) for x in nest.loops if x.on_host]
+    workers = [str(x.extent) for x in nest.loops if x.level == "worker"]
+    inside = product(x.extent for x in nest.loops if x.reduced and not x.on_host)
+    shared = {"of these on several threads": TIMES.join(workers)} if workers else {}
     return {
         "host iterations": TIMES.join(hosts) or "1",
+        **shared,
         "results of an expression": f"{tiling.rows.tile}{TIMES}{tiling.columns.tile}",
         "terms of an expression": str(inside),
     }

@@ -7,6 +7,7 @@ from typing import NoReturn
 from convdsl.ir.expr import Pred
 from convdsl.ir.text_expr import pred_text
 from convdsl.schedule.check import refuse
+from convdsl.schedule.check_workers import check_workers
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.show import shown_names
 
@@ -23,18 +24,19 @@ def check_numpy(equation: str, nest: Nest) -> None:
                 "use `tail guard`: a range ends there, and no term is computed in vain",
             )  # fmt: skip
     _check_order(equation, nest)
+    check_workers(equation, nest)
     _check_products(equation, nest)
     _check_axes(equation, nest)
 
 
 def _check_order(equation: str, nest: Nest) -> None:
     """Host loops stand around the axes of an expression; partial sums are those of a host loop."""
-    last = next((x for x in reversed(nest.loops) if x.level == "host"), None)
-    axis = next((x for x in nest.loops if x.level != "host"), None)
+    last = next((x for x in reversed(nest.loops) if x.on_host), None)
+    axis = next((x for x in nest.loops if not x.on_host), None)
     if last is not None and axis is not None and nest.place(axis.name) < nest.place(last.name):
         refuse(
             equation, nest, "E0668",
-            f"the host loop `{last.name}` stands inside `{axis.name}`, an axis of an expression",
+            f"the {last.level} loop `{last.name}` stands inside `{axis.name}`, an axis of an expression",
             last.name, f"put it outside: `order {equation}: {last.name}, {axis.name}`",
         )  # fmt: skip
     if nest.partial is not None and nest.loop(nest.partial).level != "host":
@@ -81,10 +83,10 @@ def _check_products(equation: str, nest: Nest) -> None:
 
 def _check_axes(equation: str, nest: Nest) -> None:
     """Each axis of an expression has a range of its own."""
-    axes = {x.name for x in nest.loops if x.level != "host"}
+    axes = {x.name for x in nest.loops if not x.on_host}
     for loop in nest.loops:
         tied = loop.extent.free & axes
-        if tied and loop.level != "host":
+        if tied and not loop.on_host:
             refuse(
                 equation, nest, "E0670",
                 f"the range of `{loop.name}` depends on `{min(tied)}`, an axis of the same expression",
@@ -101,7 +103,7 @@ def _check_axes(equation: str, nest: Nest) -> None:
 
 def refuse_condition(equation: str, nest: Nest, pred: Pred) -> NoReturn:
     """E0670: a condition that is no range of one axis."""
-    tied = [x.name for x in nest.loops if x.level != "host" and x.name in pred.index.free]
+    tied = [x.name for x in nest.loops if not x.on_host and x.name in pred.index.free]
     many = len(tied) > 1
     why = f"ties the axes {shown_names(tied)}" if many else f"is no range of `{tied[0]}`"
     refuse(

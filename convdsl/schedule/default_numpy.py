@@ -11,16 +11,19 @@ from convdsl.ir.index import product
 from convdsl.passes.columns import Columns as Roles
 from convdsl.passes.columns import columns_of
 from convdsl.passes.contraction import contraction_of
+from convdsl.passes.lower_numpy import as_stated
 from convdsl.passes.names import Names
 from convdsl.passes.numpy_partial import TAPS
 from convdsl.passes.phases import equation_with
 from convdsl.passes.plan import Choice
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
+from convdsl.schedule.check_sites import check_sites
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
+from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
@@ -44,10 +47,13 @@ def default_numpy(
     """
     builder = _Builder(system, "numpy", given, accuracy)
     for name, choice in builder.pending(choices):
-        if choice is not None:
-            builder.equation(name, choice.algorithm)
-        elif not builder.equation(name, "phases") and not builder.tied(name):
-            builder.slices(name)
+        done = builder.equation(name, "phases" if choice is None else choice.algorithm)
+        if not done and not (
+            builder.as_stated(name) and (choice is not None or builder.tied(name))
+        ):
+            builder.solved(name)
+            for label in [n for n in builder.state.pieces() if n.split(".")[0] == name]:
+                builder.slices(label)
     return builder.schedule()
 
 
@@ -64,6 +70,7 @@ class _Builder(Builder):
             try:
                 for label, nest in self.state.nests.items():
                     check_numpy(label, nest)
+                check_sites(self.state)
                 return True
             except CdslError:
                 pass  # slices over the taps do it, too
@@ -75,15 +82,19 @@ class _Builder(Builder):
         """Whether there is a relation left, which slices over the taps follow by themselves."""
         return equation_with(self.state.pieces()[name]) is not None
 
+    def as_stated(self, name: str) -> bool:
+        """Whether the equation can run as it is, as slices over its taps."""
+        return as_stated(next(q for q in self.state.system.equations if q.tensor == name))
+
+    def solved(self, name: str) -> None:
+        """Solve the relations of an equation, in the form that it takes."""
+        if self.tied(name) and self.dense(name) is None:
+            self.do(Gather(name))
+
     def slices(self, name: str) -> None:
         """Host loops over what the ranges of others depend on, slices inside."""
         nest = self.state.nest(name)
-        hosts = {n for x in nest.loops for n in nest.around(x)}
-        for pred in conditions_of(nest):
-            tied = [x for x in nest.loops if x.name in pred.index.free and x.name not in hosts]
-            plain = pred.kind == "ge" and all(pred.index.is_affine_in([x.name]) for x in tied)
-            tied.sort(key=lambda x: x.extent.as_int() or 1 << 31)
-            hosts |= {x.name for x in (tied[:-1] if plain else tied)}
+        hosts = _tied(nest, {n for x in nest.loops for n in nest.around(x)})
         order = [x.name for x in nest.loops if x.name in hosts]
         if order:
             self.do(Order(name, (*order, *(x.name for x in nest.loops if x.name not in hosts))))
@@ -102,8 +113,11 @@ class _Builder(Builder):
         hosts = [x.name for x in summed if x.name not in depth]
         if product(nest.loop(n).extent for n in depth) == 1:
             return False
-        free = [x.name for x in nest.loops if not x.reduced]
-        hosts = self._partial_sums(name, hosts)
+        outside = _tied(nest, set(hosts), depth)
+        blocks = [x.name for x in nest.loops if x.name in outside and x.name not in hosts]
+        free = [x.name for x in nest.loops if not (x.reduced or x.name in blocks)]
+        depth = [n for n in depth if n not in blocks]
+        hosts = [*blocks, *self._partial_sums(name, hosts)]
         if hosts:
             self.do(Order(name, (*hosts, *free, *depth)))
         self.map(name, host=hosts, gemm=[*free, *depth])
@@ -220,6 +234,19 @@ class _Builder(Builder):
         taps = self._partial_sums(name, taps)
         self.do(Order(name, (*hosts, *taps, *own)))
         self.map(name, host=[*hosts, *taps])
+
+
+def _tied(nest: Nest, hosts: set[str], kept: Sequence[str] = ()) -> set[str]:
+    """With these host loops, those of which a condition leaves one slice at most.
+
+    Of two that it ties the longer one stays a slice, or the free one; one of `kept` before all others.
+    """
+    for pred in conditions_of(nest):
+        tied = [x for x in nest.loops if x.name in pred.index.free and x.name not in hosts]
+        plain = pred.kind == "ge" and all(pred.index.is_affine_in([x.name]) for x in tied)
+        tied.sort(key=lambda x: (x.name in kept, x.extent.as_int() or 1 << 31, not x.reduced))
+        hosts = hosts | {x.name for x in (tied[:-1] if plain else tied)}
+    return hosts
 
 
 def _mixed(nest: Nest) -> frozenset[str]:

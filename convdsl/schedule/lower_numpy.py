@@ -14,6 +14,7 @@ values come out as defined. `acc` is the result itself where it can be (`schedul
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from convdsl.ir.expr import (
     Access,
@@ -35,7 +36,7 @@ from convdsl.passes.numpy_cut import cut_product, cut_terms
 from convdsl.passes.numpy_place import Context
 from convdsl.passes.reduce_loops import ACCUMULATE, identity
 from convdsl.passes.relation import bounds_from
-from convdsl.schedule.check_numpy import check_numpy
+from convdsl.schedule.check_numpy import check_numpy, refuse_condition
 from convdsl.schedule.nest import Loop, Nest, conditions_of, product_factors
 from convdsl.schedule.numpy_results import Results, store_elements
 from convdsl.schedule.regions import Region
@@ -68,10 +69,10 @@ class _Lowering:
         self.equation = equation
         self.nest = nest
         self.inside = inside
-        hosts = [x for x in nest.loops if x.level == "host"]
+        hosts = [x for x in nest.loops if x.on_host]
         lead = next((n for n, x in enumerate(hosts) if x.reduced), len(hosts))
         self.lead, self.rest = hosts[:lead], hosts[lead:]
-        self.axes = [x for x in nest.loops if x.level != "host"]
+        self.axes = [x for x in nest.loops if not x.on_host]
         self.known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
         self.ranges = {x.name: Var(x.name, const(0), x.extent) for x in nest.loops}
         wanted = [p for v, region in box.items() for p in self._within(v, region)]
@@ -185,9 +186,9 @@ class _Lowering:
     # -- loops --------------------------------------------------------------------------------------
     def _hosts(
         self, loops: Sequence[Loop], conditions: Sequence[Pred], outside: Sequence[Loop]
-    ) -> tuple[list[tuple[Var, tuple[Pred, ...], Body]], list[Pred]]:
-        """Host loops with their bounds, tests and what is computed in them; the conditions left."""
-        items: list[tuple[Var, tuple[Pred, ...], Body]] = []
+    ) -> tuple[list[_Host], list[Pred]]:
+        """Host loops with their bounds, and the conditions left."""
+        items: list[_Host] = []
         left = list(conditions)
         every = {x.name for x in self.nest.loops}
         seen = {x.name for x in outside}
@@ -196,7 +197,8 @@ class _Lowering:
             mine = [p for p in left if loop.name in p.index.free and p.index.free & every <= seen]
             var, tests = self._within_bounds(loop, mine)
             left = [p for p in left if p not in mine]
-            items.append((var, tuple(tests), self.inside.get(loop.name, ())))
+            inside = self.inside.get(loop.name, ())
+            items.append(_Host(var, loop.level_in_ir, tuple(tests), inside))
         return items, left
 
     def _within_bounds(self, loop: Loop, conditions: Sequence[Pred]) -> tuple[Var, list[Pred]]:
@@ -208,22 +210,38 @@ class _Lowering:
     def _bounds(
         self, loops: Sequence[Loop], conditions: Sequence[Pred]
     ) -> tuple[list[Var], list[Pred]]:
-        """Slices within their conditions, each of which is a range of one slice; those of none."""
+        """Slices within their conditions, each of which is a range of one slice; those of none.
+
+        Of a part of a tensor (`box`) those may tie two slices, which is refused.
+        """
         own = {x.name for x in loops}
         left = list(conditions)
         out: list[Var] = []
         for loop in loops:
             mine = [p for p in left if p.index.free & own == {loop.name}]
-            var, _ = self._within_bounds(loop, mine)
-            left = [p for p in left if p not in mine]
+            var, tests = self._within_bounds(loop, mine)
+            left = [*(p for p in left if p not in mine), *tests]
             out.append(var)
+        for pred in left:
+            if pred.index.free & own:
+                refuse_condition(self.equation, self.nest, pred)
         return out, left
 
 
-def _wrap(items: Sequence[tuple[Var, tuple[Pred, ...], Body]], body: Body) -> Body:
-    for var, tests, before in reversed(items):
-        body = (*before, *body)
-        body = (For(var, "host", (If(tests, body),) if tests else body),)
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """A loop in Python, the tests of an iteration, and what is computed in it."""
+
+    var: Var
+    level: Level
+    tests: tuple[Pred, ...]
+    inside: Body
+
+
+def _wrap(items: Sequence[_Host], body: Body) -> Body:
+    for host in reversed(items):
+        body = (*host.inside, *body)
+        body = (For(host.var, host.level, (If(host.tests, body),) if host.tests else body),)
     return body
 
 

@@ -56,6 +56,11 @@ class Loop:
         assert self.level != "gemm", "its role is decided when it is lowered"
         return self.level
 
+    @property
+    def on_host(self) -> bool:
+        """Whether Python runs it, on one thread or several."""
+        return self.level in ("host", "worker")
+
 
 @dataclass(frozen=True, slots=True)
 class Tail:

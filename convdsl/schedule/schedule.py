@@ -10,6 +10,7 @@ from convdsl.diagnostics import CdslError, Span
 from convdsl.ir.equation import System
 from convdsl.schedule.check import check_nest
 from convdsl.schedule.check_numpy import check_numpy
+from convdsl.schedule.check_sites import check_sites
 from convdsl.schedule.nest import Memory, Target
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State, start
@@ -128,6 +129,7 @@ class Schedule:
             check = check_numpy if self.target == "numpy" else check_nest
             for name, nest in state.nests.items():
                 check(name, nest)
+            check_sites(state)
         return state
 
     @property

@@ -69,6 +69,8 @@ def test_steps_for_numpy(drawn: Scheduled) -> None:
     found = run_program(program, subject.arrays, env)[output]
     same(found.reshape(subject.want.shape), subject, "the loop program")
     event("run" if state.nests else "run without loops")
+    if any(x.level == "worker" for nest in state.nests.values() for x in nest.loops):
+        event("run on workers")
     same(compiled(drawn)(**subject.arrays), subject, "the module")
 
 

@@ -206,7 +206,7 @@ class Draw:
     def on_host(self, state: State, equation: str, nest: Nest) -> Step:
         """Host loops outside, products inside, and tensors that are made there."""
         names = [x.name for x in nest.loops] or ["zz"]
-        hosts = [x.name for x in nest.loops if x.level == "host"]
+        hosts = [x.name for x in nest.loops if x.on_host]
         kind = self.number(0, 9)
         if kind <= 3:
             some = self.some(names)
@@ -305,12 +305,16 @@ class Draw:
     def last(self, nest: Nest, equation: str, target: Target) -> list[Step]:
         """Steps that make it likely that the nest can run."""
         out: list[Step] = []
-        if target == "numpy":
-            hosts = [x.name for x in nest.loops if x.level == "host"]
-            return [
-                Order(equation, tuple(hosts + [x.name for x in nest.loops if x.name not in hosts]))
-            ]
         free = [x for x in nest.loops if not x.reduced]
+        if target == "numpy":
+            hosts = [x.name for x in nest.loops if x.on_host]
+            mine = [x.name for x in free if x.on_host] or [x.name for x in free]
+            if mine and {x.level for x in nest.loops} <= {"host", "slice"} and self.chance(90):
+                worker = self.pick(mine)
+                hosts = [worker, *(n for n in hosts if n != worker)]
+                out.append(Map(equation, ((worker, "worker"),)))
+            rest = [x.name for x in nest.loops if x.name not in hosts]
+            return [*out, Order(equation, (*hosts, *rest))]
         threads = [x for x in free if x.level == "thread"]
         numbers = [x.name for x in free if x.level == "serial" and x.extent.as_int()]
         if not threads and numbers:

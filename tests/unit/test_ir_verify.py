@@ -26,6 +26,7 @@ func f(N, M)
 kernel k
   workgroup w: f32[16]
   register r: f32[4 | 2]
+  worker p: f32[M]
 """
 
 
@@ -111,6 +112,24 @@ BROKEN = {
         "for n in 0..N grid\n  for t in 0..4 thread\n    y[t, 0] = r[t, 0]",
         "for t in 0..4 thread\n  let a = t*0\n  w[a] = f32{t}",
     ],
+    "workers": [
+        "p[0] = 1.0",
+        "for n in 0..N host\n  y[n, 0] = p[0]",
+        "for n in 0..N worker\n  for m in 0..M worker\n    y[n, m] = 1.0",
+        (
+            "for n in 0..N worker\n  for m in 0..M gemm.m\n    for q in 0..4 gemm.k\n"
+            "      y[n, m] += x[n, m] * x[n, q]"
+        ),
+        "for n in 0..N worker\n  y[0, 0] = 1.0",  # the same value from all, but still a race
+        "for n in 0..N worker\n  y[n, 0] = y[0, 0]",
+        "for n in 0..N worker\n  y[n, 0] = 1.0\n  h[0] = 1.0",
+        "for n in 0..N worker\n  y[n, 0] = 1.0\n  y<P>[n] = 1.0",
+        "for n in 0..N worker\n  for m in 0..4 slice\n    y[0, n*3 + m] = 1.0",
+        "for n in 0..N worker\n  for m in n..n + 2 slice\n    y[0, m] = 1.0",
+        "for n in 0..N worker\n  for m in 0..M slice\n    y[0, n*M + m] = 1.0",  # beyond isl
+        "for n in 0..N worker\n  if n >= 3\n    y[0, 0] = 1.0",
+        "for q in 0..4 host\n  for n in 0..N worker\n    y[q, 0] = 1.0",
+    ],
 }
 
 
@@ -145,6 +164,16 @@ def test_a_broken_rule_is_named(rule: str, body: str) -> None:
         "for n in 0..1 grid\n  y[0, 0] += 1.0",
         "for t in 0..4 thread\n  for s in t*4..t*4 + 4 serial\n    y[0, s] += 1.0",
         "for n in 0..N serial\n  y[0, 0] += 1.0",
+        (
+            "for q in 0..4 host\n  for n in 0..N worker\n    for m in 0..M slice\n      p[m] = x[n, m]\n"
+            "    for m in 0..M slice\n      y[n, m] += p[m]"
+        ),
+        "for n in 0..N worker\n  for m in 0..4 slice\n    y[0, n*4 + m] = y[0, n*4 + m] + y[1, n*4]",
+        "for n in 0..N worker\n  for m in max(n*2, 1)..min(M, n*2 + 2) slice\n    y[0, m] = 1.0",
+        "for n in 0..N worker\n  for m in 0..min(n*N + 1, 4) slice\n    y[n % 4, n//4*4 + m] = 1.0",
+        "for n in 0..N worker\n  let a = n*4\n  if a == 8\n    y[0, 0] = 1.0",
+        "for n in 0..5 worker\n  for m in 0..3 slice\n    y[0, n*2 + m*5] = 1.0",
+        "for n in 0..1 worker\n  y[0, 0] = 1.0",
     ],
 )
 def test_what_is_allowed(body: str) -> None:

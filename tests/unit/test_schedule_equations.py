@@ -159,3 +159,31 @@ op f(x: f32[A, B]) -> y: f32[A] {
     found = [e for e in walk(equation.pieces[0].value) if isinstance(e, Reduce)]
     assert len(found) == 2
     assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("symbolic", [False, True], ids=["numbers", "symbols"])
+@pytest.mark.parametrize("variable", ["c", "k", "l"])
+@pytest.mark.parametrize("length", [1, 3, 5, 8])
+def test_blocks_that_do_not_divide_run_on_the_host(
+    variable: str, length: int, symbolic: bool
+) -> None:
+    """A schedule for NumPy that says no more than `rfactor`: what the last block lacks is no term."""
+    generator = np.random.default_rng(1)
+    sizes = {"N": 2, "C": 7, "L": 9, "M": 3, "K": 8}
+    shapes = {"x": ("N", "C", "L"), "w": ("C", "M", "K")}
+    arrays = {
+        name: generator.integers(-4, 5, [sizes[n] for n in axes]).astype(np.float32)
+        for name, axes in shapes.items()
+    }
+    for stride in (1, 2):
+        kernel = convdsl.compile(
+            UP,
+            sizes=None if symbolic else sizes,
+            dynamic=tuple(sizes) if symbolic else (),
+            params={"stride": stride},
+            schedule=Schedule("conv_transpose1d", "numpy").rfactor(
+                "y", variable, length, "part", "y_part"
+            ),
+        )
+        want = convdsl.evaluate(convdsl.parse(UP), arrays, {"stride": stride})
+        assert (kernel(**arrays) == want).all()

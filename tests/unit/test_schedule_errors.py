@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import convdsl
-from convdsl.codes import equations, tiles
+from convdsl.codes import equations, tiles, workers
 from convdsl.codes import schedule as schedules
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
@@ -28,7 +28,7 @@ from convdsl.sema.resolve import resolve
 from convdsl.syntax import ast
 from convdsl.syntax.parser import parse
 
-TABLE = schedules.TABLE | equations.TABLE | tiles.TABLE
+TABLE = schedules.TABLE | equations.TABLE | tiles.TABLE | workers.TABLE
 CASES = sorted((Path(__file__).parents[1] / "errors" / "schedule").glob("*.cdsl"))
 MATMUL = "op mm(a: f32[M, K], b: f32[K, N]) -> y: f32[M, N] { y[m, n] = sum[k] a[m, k] * b[k, n] }"
 

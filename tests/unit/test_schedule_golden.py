@@ -206,6 +206,22 @@ HOST: dict[str, tuple[str, dict[str, int], str, str, str]] = {
            order y: ko, m, n, ki""",
         "",
     ),
+    "map_to_workers": (
+        UP, {"C": 2, "L": 50, "K": 9, "Q": 203},
+        "phases y over o, k -> t, r, j\nsplit y: t by 8 -> to, ti",
+        """order y: to, j, c, r, ti
+           map y: to -> worker, j -> host, c -> host""",
+        "",
+    ),
+    "compute_on_workers": (
+        UP, {"C": 2, "L": 50, "K": 9, "Q": 203},
+        "columns y -> col\nphases y over o, k -> t, r, j",
+        """split y: t by 8 -> to, ti
+           order y: to, j, ti, r
+           map y: to -> worker, j -> host
+           compute col at y: to""",
+        "",
+    ),
     "partial_for_numpy": (
         MATMUL, {"M": 10, "K": 200, "N": 7}, "",
         """order y: k, m, n

@@ -16,14 +16,14 @@ from convdsl.schedule.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Compute(Step):
-    """Compute what one iteration of a host loop reads of a tensor just there; `compute_at` (Halide).
+    """Compute what one iteration of a Python loop reads of a tensor just there; `compute_at` (Halide).
 
     before:  col[0..N, 0..L] = ...         after:  for n in 0..N
              for n in 0..N                           col[0..L] = ...       the part for this n
                y[n, ..] += col[n, ..]                y[n, ..] += col[..]
 
-    The tensor is held as that part only. Neighbouring parts may overlap: what both need is computed
-    twice.
+    The tensor is held as that part only, one for each thread in a worker loop. Neighbouring parts may
+    overlap: what both need is computed twice.
     """
 
     verb: ClassVar[str] = "compute"
@@ -65,7 +65,7 @@ class Compute(Step):
                 "E0604", f"`{self}`: `{self.reader}` has no loop `{self.loop}`",
                 notes=(f"the loops are: {shown_names(names)}",), help=suggestion(self.loop, names),
             )  # fmt: skip
-        if nest.loop(self.loop).level != "host":
+        if not nest.loop(self.loop).on_host:
             self._refuse(
                 f"`{self.loop}` is no host loop of `{self.reader}`",
                 show_nest(nest, self.loop),

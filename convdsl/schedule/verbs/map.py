@@ -12,10 +12,10 @@ from convdsl.schedule.state import State
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
 
-Where = Literal["grid", "thread", "serial", "host", "slice", "gemm"]
+Where = Literal["grid", "thread", "serial", "host", "worker", "slice", "gemm"]
 PLACES: dict[Target, tuple[Where, ...]] = {
     "wgsl": ("grid", "thread", "serial"),
-    "numpy": ("host", "slice", "gemm"),
+    "numpy": ("host", "worker", "slice", "gemm"),
 }
 
 
@@ -28,6 +28,7 @@ class Map(LoopStep):
              for t in 0..N thread          one invocation of the workgroup an iteration
              for t in 0..N serial          an ordinary loop of a thread
              for t in 0..N host            a Python loop
+             for t in 0..N worker          a Python loop, shared out among threads
              for t in 0..N slice           an axis of a NumPy expression
              for t in 0..N gemm            an axis of np.matmul; rows, columns or terms by its operands
 
@@ -35,7 +36,7 @@ class Map(LoopStep):
     """
 
     verb: ClassVar[str] = "map"
-    form: ClassVar[str] = "map EQUATION: LOOP -> grid|thread|serial|host|slice|gemm, ..."
+    form: ClassVar[str] = "map EQUATION: LOOP -> grid|thread|serial|host|worker|slice|gemm, ..."
     equation: str
     places: tuple[tuple[str, Where], ...]
 
@@ -66,7 +67,7 @@ class Map(LoopStep):
     def on(self, nest: Nest) -> Nest:
         for name, where in self.places:
             loop = self.find(nest, name)
-            if loop.reduced and where in ("grid", "thread"):
+            if loop.reduced and where in ("grid", "thread", "worker"):
                 self.refuse(
                     nest, "E0613", f"the summed loop `{name}` cannot run in parallel", name, (),
                     f"map free loops: {shown_names([x.name for x in nest.loops if not x.reduced])}",
