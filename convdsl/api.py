@@ -69,8 +69,8 @@ def compile(
         dynamic: sizes that stay symbols in the generated text.
         absent: inputs with a default that the kernel goes without: they are constants in the text,
             and no call can pass them. Other inputs with a default may be left out of any call.
-        algorithm: for experts: "gather", "phases", "columns" or "toom" (WGSL) where it can be. None chooses
-            from roles and sizes, which is rarely worse.
+        algorithm: for experts: "gather", "phases", "columns" or, for WGSL, "toom", where it can be.
+            None chooses from roles and sizes, which is rarely worse.
 
     Raises:
         CdslError: for mistakes in the program, its parameters or sizes.

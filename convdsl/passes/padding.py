@@ -22,11 +22,13 @@ from convdsl.ir.expr import (
     Pred,
     Reduce,
     Var,
+    free_names,
     ge,
     loads,
     map_children,
 )
 from convdsl.ir.index import Index, ceildiv, sym
+from convdsl.passes.contraction import flat_factors
 from convdsl.passes.phases import the_reduction
 
 Axes = dict[str, int]
@@ -48,6 +50,10 @@ def padded_axes(system: System, tensor: str, name: str) -> Axes | str:
         or any(name in p.index.free for p in reduction.constraints)
     ):
         return f"`{name}` stands in a condition, or there is no sum"
+    if name in summed and not all(name in free_names(f) for f in flat_factors(reduction.body)):
+        return (
+            f"a factor is not read along `{name}`, and need not be finite where the others are zero"
+        )
     reads = [load.access for load in loads(piece.value) if name in load.access.free]
     if name in free:
         reads.append(piece.access)

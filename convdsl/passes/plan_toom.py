@@ -49,7 +49,7 @@ def plan_toom(
     if taps is None or count is None or terms is None or not 2 <= taps <= MOST_TAPS or count < 2:
         return None
     most = most_results(taps, terms, accuracy)
-    direct = estimate(gpu, shape, bool(gemm.a.conditions or gemm.b.conditions))
+    direct = estimate(gpu, shape, bool(gemm.a.conditions or gemm.b.conditions), False)
     direct += 4 * shape.batch * shape.m * shape.n / gpu.bandwidth
     plans = [
         ToomPlan(found.block.name, found.tap.name, m, taps, _seconds(gpu, found, shape, m) / direct)
@@ -109,7 +109,7 @@ def _seconds(gpu: Gpu, found: Filter, shape: Shape, results: int) -> float:
     data = _data_elements(found) * terms
     moved = data * (count + points * _tiles(found, results))  # read, and written transformed
     moved += 2 * inner.batch * inner.m * inner.n + shape.batch * shape.m * shape.n
-    return estimate(gpu, inner, False) + 4 * moved / gpu.bandwidth + 2 * gpu.launch
+    return estimate(gpu, inner, False, True) + 4 * moved / gpu.bandwidth + 2 * gpu.launch
 
 
 def _fits(found: Filter, shape: Shape, results: int, largest: int) -> bool:

@@ -37,6 +37,8 @@ class Gpu:
     busy: int = 256
     single: float = 0.3
     tested: float = 0.8
+    ahead: float = 1.02
+    ahead_wide: float = 1.14
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ CANDIDATES: tuple[tuple[Tiles, float], ...] = (
 _ANY_SIZE = Tiles(64, 64, 16, 4, 4)
 PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 LEAST_TERMS = 128  # of a part of a sum
+WIDE = 128 * 128  # results of a tile
 LEAST_LENGTH = 16  # of its longest index
 
 
@@ -109,8 +112,13 @@ def shape_of(product: Contraction) -> Shape | None:
     return Shape(batch, m, n, k)
 
 
-def choose_tiles(product: Contraction, gpu: Gpu, limits: WorkgroupLimits) -> Tiled:
-    """The tile and the parts with the least estimated time."""
+def choose_tiles(
+    product: Contraction, gpu: Gpu, limits: WorkgroupLimits, padded: bool = False
+) -> Tiled:
+    """The tile and the parts with the least estimated time.
+
+    `padded`: the operands are made here, and can be made without rests of tiles.
+    """
     legal = [
         (t, rate) for t, rate in CANDIDATES
         if t.threads <= limits.threads and t.workgroup_bytes <= limits.bytes
@@ -121,21 +129,43 @@ def choose_tiles(product: Contraction, gpu: Gpu, limits: WorkgroupLimits) -> Til
     longest = max((v.extent.as_int() or 1 for v in product.k), default=1)
     results = 4 * shape.batch * shape.m * shape.n
     most = min(longest // LEAST_LENGTH, limits.buffer // max(1, results))
-    return _best(gpu, shape, most, legal)[1]
+    tested = bool(product.a.conditions or product.b.conditions)
+    return _best(gpu, shape, longest, most, legal, tested, padded)[1]
 
 
-def estimate(gpu: Gpu, shape: Shape, conditional: bool) -> float:
-    """The estimated seconds of a product; `conditional`: where reads of an operand are tested."""
-    return _best(gpu, shape, PARTS[-1], CANDIDATES)[0] / (gpu.tested if conditional else 1)
+def estimate(gpu: Gpu, shape: Shape, tested: bool, padded: bool) -> float:
+    """The estimated seconds of a product; `tested`: reads of an operand are."""
+    return _best(gpu, shape, shape.k, PARTS[-1], CANDIDATES, tested, padded)[0]
 
 
 def _best(
-    gpu: Gpu, shape: Shape, most: int, legal: Sequence[tuple[Tiles, float]]
+    gpu: Gpu,
+    shape: Shape,
+    longest: int,
+    most: int,
+    legal: Sequence[tuple[Tiles, float]],
+    tested: bool,
+    padded: bool,
 ) -> tuple[float, Tiled]:
-    """The best tiling with at most so many parts."""
+    """The best tiling with at most so many parts of the `longest` summed index."""
     parts = [p for p in PARTS if p == 1 or (p <= most and shape.k >= LEAST_TERMS * p)]
-    found = ((_seconds(gpu, t, rate, shape, p), Tiled(t, p)) for t, rate in legal for p in parts)
+    found: list[tuple[float, Tiled]] = []
+    for p in parts:
+        uneven = longest % p != 0 and not padded  # the last part is shorter: reads are tested
+        for t, rate in legal:
+            gained = rate * _gain(gpu, t, shape, tested or uneven, padded)
+            found.append((_seconds(gpu, t, gained, shape, p), Tiled(t, p)))
     return min(found, key=lambda f: f[0])
+
+
+def _gain(gpu: Gpu, tiles: Tiles, shape: Shape, tested: bool, padded: bool) -> float:
+    """What tests cost, and what a product without tests and rests gains by reading ahead."""
+    if tested:
+        return gpu.tested
+    rests = shape.m % tiles.m or shape.n % tiles.n or shape.k % tiles.k
+    if rests and not padded:
+        return 1.0
+    return gpu.ahead_wide if tiles.m * tiles.n >= WIDE else gpu.ahead
 
 
 def _seconds(gpu: Gpu, tiles: Tiles, rate: float, shape: Shape, parts: int) -> float:

@@ -57,7 +57,9 @@ def default_schedule(
     whose relations it treats, but not its loops, gets loops.
     """
     builder = _Builder(system, limits, given, accuracy)
-    for name, choice in builder.pending(choices):
+    pending = list(builder.pending(choices))
+    pending.sort(key=lambda p: p[0] not in builder.toom)  # products first: they may pad operands
+    for name, choice in pending:
         if choice is not None:
             builder.equation(name, choice)
         else:
@@ -155,7 +157,7 @@ class _Builder(Builder):
             self.do(Pack(name, tensor, axes, copy))
             self.transpose(copy)
         gemm = contraction_of(self.state.pieces()[name]) or gemm
-        tiled = choose_tiles(gemm, Gpu(), self.limits)
+        tiled = choose_tiles(gemm, Gpu(), self.limits, name in self.toom)
         flush = block_of(gemm.extents[3].as_int() or 0) if name in self.toom else FLUSH
         gemm = self.padded(name, gemm, tiled)
         if tiled.parts > 1:
@@ -173,7 +175,7 @@ class _Builder(Builder):
         system = self.state.system
         for index, multiple in wanted:
             axes = padded_axes(system, name, index)
-            if isinstance(axes, str):
+            if isinstance(axes, str) or set(axes) & set(self.state.nests):
                 return gemm
             system = pad_index(system, name, index, multiple, axes)
         sizes = [(t.elements * 4).as_int() for t in system.tensors if t.role == "let"]

@@ -93,12 +93,6 @@ class LoopStep(Step):
             mark = next((n for n in self.made() if nest.has(n)), None)
             self.refuse(nest, "E0605", why, mark, (), "choose another name")
         after = self.on(nest)
-        for tensor, site in state.sites.items():
-            lost = not after.has(site.loop) or after.loop(site.loop).level != "host"
-            if site.reader == self.equation and lost:
-                why = f"`{site.loop}` has its place already: `{tensor}` is computed at it"
-                help = f"put `{self.verb}` before that step"
-                self.refuse(nest, "E0628", why, site.loop, (), help)
         if len(after.loops) > MOST_LOOPS:
             why = f"the nest would have {len(after.loops)} loops, at most {MOST_LOOPS} are allowed"
             self.refuse(nest, "E0629", why)

@@ -26,6 +26,7 @@ from convdsl.schedule.verbs.map import PLACES, Map
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
+from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
@@ -133,6 +134,8 @@ class Draw:
                 name = self.new(state, nest)
                 if axes:
                     return Pack(equation, access.tensor, tuple(axes), name)
+        if kind <= 11 and self.chance(70):
+            return Pad(equation, self.pick([*free, *summed]), self.pick((2, 3, 4, 4, 0)))
         return Gather(equation)
 
     def toom(self, state: State, equation: str) -> Step:

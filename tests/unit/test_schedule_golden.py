@@ -30,6 +30,7 @@ from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
+from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
@@ -121,6 +122,10 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     ),
     "inline": (
         SOFTMAX, {"N": 4, "C": 5}, "", "inline e", "map norm: n -> thread\nmap y: n -> thread"
+    ),
+    "pad": (
+        MATMUL, {"M": 6, "K": 10, "N": 8}, "pack y: a by 1, 0 -> a2\npack y: b by 1, 0 -> b2",
+        "pad y: k to 4", f"map a2: i0 -> thread\nmap b2: i1 -> thread\n{THREADS}",
     ),
     "split": (
         MATMUL, {"M": 10, "K": 10, "N": 8}, "",
@@ -315,6 +320,7 @@ def test_methods_make_the_same_steps() -> None:
         .toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z"))
         .pack("y", "w", (1, 0), "w_packed")
         .rfactor("y", "c", 64, "part", "y_part")
+        .pad("y", "c", 16)
         .split("y", "c", 16, "co", "ci", tail="pad")
         .split("y", "m", 4, "mo", "mi")
         .fuse("y", ("n", "t"), "nt")
@@ -335,7 +341,7 @@ def test_methods_make_the_same_steps() -> None:
         Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
         Toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z")),
         Pack("y", "w", (1, 0), "w_packed"), Rfactor("y", "c", 64, "part", "y_part"),
-        Split("y", "c", 16, "co", "ci", "pad"),
+        Pad("y", "c", 16), Split("y", "c", 16, "co", "ci", "pad"),
         Split("y", "m", 4, "mo", "mi"),
         Fuse("y", ("n", "t"), "nt"), Order("y", ("nt", "mo", "mi")),
         Map("y", (("nt", "grid"), ("mo", "thread"))), Swizzle("y", "nt", "mo", 8),
