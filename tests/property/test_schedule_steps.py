@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -22,10 +23,11 @@ from convdsl.ir.verify import verify, verify_system
 from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import lower_wgsl
 from convdsl.passes.tiles import WorkgroupLimits
+from convdsl.schedule.nest import Nest
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.show import show_nest
 from convdsl.schedule.state import State
-from tests.strategies.schedules import Scheduled, runs, scheduled
+from tests.strategies.schedules import Scheduled, scheduled
 from tests.strategies.subjects import Subject
 from tests.wgsl_rules import check_wgsl_text
 
@@ -177,3 +179,15 @@ def same(found: object, subject: Subject, what: str) -> None:
     np.testing.assert_array_equal(
         np.asarray(found, np.float64), np.asarray(subject.want, np.float64), err_msg=what
     )
+
+
+def runs(nest: Nest, sizes: Mapping[str, int]) -> int:
+    """How many times the body of a nest runs, at most."""
+    count = 1
+    ranges: dict[str, int] = {**sizes}
+    for loop in nest.loops:
+        free = loop.extent.free - set(ranges)
+        found = loop.extent.evaluate({**ranges, **dict.fromkeys(free, 0)})
+        count *= max(1, int(np.max(found)))
+        ranges[loop.name] = 0
+    return count

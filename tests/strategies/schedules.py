@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-import numpy as np
 from hypothesis import strategies as st
 
 from convdsl.diagnostics import CdslError
@@ -134,8 +133,8 @@ class Draw:
                 name = self.new(state, nest)
                 if axes:
                     return Pack(equation, access.tensor, tuple(axes), name)
-        if kind <= 11 and self.chance(70):
-            return Pad(equation, self.pick([*free, *summed]), self.pick((2, 3, 4, 4, 0)))
+        if kind <= 11:
+            return Pad(equation, self.pick([*free, *summed]), self.pick((2, 3, 4, 0)))
         return Gather(equation)
 
     def toom(self, state: State, equation: str) -> Step:
@@ -328,18 +327,6 @@ class Draw:
             if last != vectors[0]:
                 out.append(Order(equation, (last, vectors[0])))
         return out
-
-
-def runs(nest: Nest, sizes: Mapping[str, int]) -> int:
-    """How many times the body of a nest runs, at most."""
-    count = 1
-    ranges: dict[str, int] = {**sizes}
-    for loop in nest.loops:
-        free = loop.extent.free - set(ranges)
-        found = loop.extent.evaluate({**ranges, **dict.fromkeys(free, 0)})
-        count *= max(1, int(np.max(found)))
-        ranges[loop.name] = 0
-    return count
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -206,7 +206,7 @@ def test_a_dynamic_size_that_stands_in_a_square_alone() -> None:
 def test_the_algorithm_is_one_that_exists() -> None:
     error = refused("E0358", FIR, algorithm="magic")
     assert "`magic`" in error.message
-    assert error.help == "choose one of: gather, phases, columns"
+    assert error.help == "choose one of: gather, phases, columns, toom"
 
 
 NAMES = """
