@@ -153,7 +153,7 @@ def _best(
     for p in parts:
         uneven = longest % p != 0 and not padded  # the last part is shorter: reads are tested
         for t, rate in legal:
-            gained = rate * _gain(gpu, t, shape, tested or uneven, padded)
+            gained = rate * _gain(gpu, t, shape, tested, padded) * (gpu.tested if uneven else 1)
             found.append((_seconds(gpu, t, gained, shape, p), Tiled(t, p)))
     return min(found, key=lambda f: f[0])
 
