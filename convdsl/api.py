@@ -62,9 +62,9 @@ def compile(
         params: values of int and float parameters; defaults fill the rest.
         schedule: a `Schedule`, or a text or path with a `schedule OP for TARGET` block. None takes
             the block in the program if it has one, else chooses a plan from the sizes.
-        accuracy: "strict", "standard" or "fast": how far sums may be from the exact ones. Plans that
-            are chosen only reorder sums and meet "strict"; schedules may use Toom-Cook as far as the
-            class allows.
+        accuracy: "strict", "standard" or "fast": how much rounding plans and schedules may add.
+            "strict" only reorders sums; the others allow Toom-Cook, as far as its error is in the
+            class.
         limits: what generated WGSL may use: "webgpu" (any browser) or "adapter" (this machine's).
         dynamic: sizes that stay symbols in the generated text.
         absent: inputs with a default that the kernel goes without: they are constants in the text,

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from convdsl.cli.options import Numbers, define_option, json_option, op_option
+from convdsl.cli.options import (
+    Numbers,
+    accuracy_option,
+    define_option,
+    json_option,
+    op_option,
+)
 from convdsl.cli.output import diagnostic, out, out_json
 
 if TYPE_CHECKING:
@@ -19,9 +25,10 @@ if TYPE_CHECKING:
 @click.argument("files", metavar="OP.cdsl...", nargs=-1, required=True)
 @op_option
 @define_option
+@accuracy_option
 @json_option
 def command(
-    files: tuple[str, ...], op_name: str | None, values: Numbers, as_json: bool
+    files: tuple[str, ...], op_name: str | None, values: Numbers, accuracy: str, as_json: bool
 ) -> int:  # fmt: skip
     """Check files and warn of what looks unintended.
 
@@ -57,7 +64,7 @@ def command(
             _say(facts["errors"], error, as_json)
     for facts in report:
         if facts["file"] in loaded:
-            _schedules(facts, loaded, op_name, values, as_json)
+            _schedules(facts, loaded, op_name, values, accuracy, as_json)
     failed = any(facts["errors"] for facts in report)
     unknown = [name for name in values if name not in seen]
     if unknown and not failed:
@@ -83,6 +90,7 @@ def _schedules(
     loaded: dict[str, Program],
     op_name: str | None,
     values: Numbers,
+    accuracy: str,
     as_json: bool,
 ) -> None:
     """The schedules of a file whose operators are right."""
@@ -99,7 +107,7 @@ def _schedules(
     for block in blocks:
         title = f"schedule {block.op.name} for {block.target.name}"
         try:
-            note, found = check_schedule(block, program, list(loaded.values()), values)
+            note, found = check_schedule(block, program, list(loaded.values()), values, accuracy)
         except CdslError as error:
             _say(facts["errors"], error, as_json)
             continue

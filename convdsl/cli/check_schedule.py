@@ -19,7 +19,11 @@ from convdsl.syntax import ast
 
 
 def check_schedule(
-    block: ast.Schedule, program: ast.Program, others: Sequence[ast.Program], values: Numbers
+    block: ast.Schedule,
+    program: ast.Program,
+    others: Sequence[ast.Program],
+    values: Numbers,
+    accuracy: str,
 ) -> tuple[str, list[Warning]]:
     """What was left out, and the warnings; CdslError for the first mistake.
 
@@ -36,8 +40,9 @@ def check_schedule(
     if sizes is None:
         return ", as far as its verbs: it is applied when -D gives all numbers", []
     kernel = convdsl.compile(
-        found, op=op.name, target=schedule.target, sizes=sizes, params=params, schedule=schedule
-    )
+        found, op=op.name, target=schedule.target, sizes=sizes, params=params, schedule=schedule,
+        accuracy=accuracy,
+    )  # fmt: skip
     return "", schedule_warnings(schedule, shots(kernel))
 
 

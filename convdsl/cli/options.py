@@ -148,8 +148,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 accuracy_option = click.option(
     "--accuracy", type=click.Choice(["strict", "standard", "fast"]), default="standard",
     show_default=True,
-    help="How far sums may be from the exact ones. No effect yet: all plans of this version meet "
-    "strict; it will matter once fast algorithms (Toom-Cook) exist.",
+    help="How much rounding plans and schedules may add: strict only reorders sums, standard and "
+    "fast allow Toom-Cook too.",
 )  # fmt: skip
 limits_option = click.option(
     "--limits", type=click.Choice(["webgpu", "adapter"]), default="webgpu", show_default=True,

@@ -9,6 +9,7 @@ import click
 
 from convdsl.cli.options import (
     Numbers,
+    accuracy_option,
     assign,
     define_option,
     file_argument,
@@ -35,6 +36,7 @@ from convdsl.cli.output import out, out_json
     type=click.Path(path_type=Path),
     help="Write a page with the text, the steps, the tiles as pictures, and the generated text.",
 )
+@accuracy_option
 @limits_option
 @json_option
 def command(
@@ -45,6 +47,7 @@ def command(
     schedule: Path | None,
     steps: bool,
     page: Path | None,
+    accuracy: str,
     limits: str,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -66,7 +69,7 @@ def command(
     given = assign(op, values)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        limits=limits, schedule=schedule,
+        accuracy=accuracy, limits=limits, schedule=schedule,
         dynamic=[name for name in op.input_sizes if name not in given.sizes],
     )  # fmt: skip
     if page is not None:

@@ -75,7 +75,8 @@ def shots(kernel: Kernel) -> list[Shot]:
     count = 0 if given is None else len(given.steps)
     system = kernel.executable.trace.steps["normalise"]
     assert isinstance(system, System)
-    out = [Shot(None, False, begin(system, schedule.target))]
+    state = begin(system, schedule.target, kernel.options.accuracy)
+    out = [Shot(None, False, state)]
     for number, step in enumerate(schedule.steps):
         out.append(Shot(step, number < count, step.apply(out[-1].state)))
     return out

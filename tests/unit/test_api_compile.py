@@ -209,6 +209,24 @@ def test_the_algorithm_is_one_that_exists() -> None:
     assert error.help == "choose one of: gather, phases, columns, toom"
 
 
+def test_toom_cook_can_be_asked_for_where_the_class_allows_it() -> None:
+    sizes = {"C": 32, "L": 40, "M": 16, "K": 3}
+    text = "op f(x: f32[C, L], w: f32[M, C, K]) -> y: f32[M, O] where O == L - K + 1 {\n" \
+        "y[m, o] = sum[c, k, l | l == o + k] x[c, l] * w[m, c, k] }"  # fmt: skip
+    plans = {
+        (wanted, accuracy): convdsl.compile(
+            text, target="wgsl", sizes=sizes, algorithm=wanted, accuracy=accuracy
+        ).plan
+        for wanted in (None, "toom")
+        for accuracy in ("strict", "standard")
+    }  # fmt: skip
+    assert {k: p.algorithm for k, p in plans.items()} == {
+        (None, "strict"): "phases", (None, "standard"): "phases",
+        ("toom", "strict"): "phases", ("toom", "standard"): "toom",
+    }  # fmt: skip
+    assert plans["toom", "standard"].reason.endswith(", asked for")
+
+
 NAMES = """
 op f(self: f32[N], repeat: f32[N], out: f32[N]) -> y: f32[N] {
     y[n] = self[n] + repeat[n] * out[n]

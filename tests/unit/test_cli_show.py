@@ -74,6 +74,33 @@ def test_what_is_chosen(product: Cli) -> None:
     assert product("show", "product.cdsl", "--steps", "--html", "x.html").code == 2
 
 
+FILTER = """\
+op filter(x: f32[C, L], w: f32[M, C, K]) -> y: f32[M, O]
+where O == L - K + 1, K >= 1
+{
+    y[m, o] = sum[c, k, l | l == o + k] x[c, l] * w[m, c, k]
+}
+
+schedule filter for wgsl {
+    solve y for l
+    toom y over o, k by 6 -> xt, wt, zt: tile, u, z
+}
+"""
+
+
+def test_the_accuracy_class(cli: Cli, tmp_path: Path) -> None:
+    """F(6,3) is within `fast` alone, for every command that applies a schedule."""
+    (tmp_path / "filter.cdsl").write_text(FILTER, "utf-8")
+    sizes = [o for size in ("C=64", "L=40", "M=8", "K=3") for o in ("-D", size)]
+    for command in (["show"], ["show", "--steps"], ["check"]):
+        done = cli(*command, "filter.cdsl", *sizes)
+        assert done.code == 1
+        assert "E0673" in done.err
+        assert 'or accuracy "fast"' in done.err
+        done = cli(*command, "filter.cdsl", *sizes, "--accuracy", "fast")
+        assert (done.code, done.err) == (0, "")
+
+
 class Reader(HTMLParser):
     """Checks that elements nest, and keeps the text, ids and links."""
 
