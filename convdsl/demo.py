@@ -135,11 +135,11 @@ def wgsl_rows(console: Console) -> Iterator[Row]:
         layer = TWIN if device.info.is_software else HEADLINE
         with _doing(console, f"compiling to WGSL for {layer}"):
             x, w = layer.data()
-            kernel = _compile(layer, "wgsl")
+            kernel = _compile(layer, "wgsl").bind(w=w)
         with _doing(console, f"running on {device.name}"):
-            tensors = {"x": kernel.upload(x), "w": kernel.upload(w)}
-            result = kernel.run(**tensors).numpy()
-            seconds = kernel.time(repeat=ROUNDS, **tensors)
+            signal = kernel.upload(x)
+            result = kernel.run(x=signal).numpy()
+            seconds = kernel.time(repeat=ROUNDS, x=signal)
         error = sampled_error(layer, x, w, result)
     except DeviceError as error_:
         yield Row(where, str(layer), f"not run: {error_.message}\n{error_.help or ''}".rstrip())
@@ -194,7 +194,7 @@ def show(console: Console, rows: list[Row]) -> None:
         )
     console.print(table)
     console.print(
-        "time: the median of a few calls; WGSL by the device's clock, without transfers\n"
+        "time: the median of a few calls; WGSL by the device's clock, weights bound,\n      without transfers\n"
         "GFLOP/s: nominal, 2 N C L K operations whatever the plan saves\n"
         f"error: relative L2, against float64 at {POSITIONS} of the result's positions, chosen at\n"
         "       random, with its edges and all batch entries\n"

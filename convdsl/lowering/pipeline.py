@@ -15,7 +15,7 @@ from convdsl.ir.text import print_program, print_system
 from convdsl.ir.verify import verify, verify_system
 from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import lower_wgsl
-from convdsl.lowering.scheduled import choices_of, tiles_of
+from convdsl.lowering.scheduled import choices_of, tiles_of, with_parts
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import Algorithm, Bounds, Choice, choose_numpy, choose_wgsl
 from convdsl.passes.tiles import WorkgroupLimits
@@ -113,4 +113,5 @@ def lower_to_wgsl(
     trace.covers = prove_covers(state.system)
     program = trace.program("lower", lower_wgsl(state, limits))
     said = choices_of([q.tensor for q in system.equations], choices, given)
+    said = with_parts(said, state, schedule, given)
     return Lowered(program, state.system, said, tiles_of(state), schedule)

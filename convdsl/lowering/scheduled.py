@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from convdsl.lowering.tiling import tiling_of
 from convdsl.passes.plan import Algorithm, Choice
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State
 from convdsl.schedule.transforms import transform_of
+from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.rfactor import Rfactor
+from convdsl.schedule.verbs.toom import Toom
 
 
 def choices_of(
@@ -31,6 +35,30 @@ def choices_of(
             elif "gather" in verbs:
                 algorithm = "gather"
             out[name] = Choice(algorithm, "as the schedule says")
+    return out
+
+
+def with_parts(
+    choices: Mapping[str, Choice], state: State, schedule: Schedule, given: Schedule | None
+) -> Mapping[str, Choice]:
+    """The choices, with in how many parts sums are cut beyond what a given schedule says."""
+    extents = {t.name: t.shape[0] for t in state.system.tensors if t.role == "let"}
+    origin: dict[str, str] = {}  # tensors that steps made, to the equation they were made of
+    out = dict(choices)
+    for number, step in enumerate(schedule.steps):
+        name = origin.get(step.equation, step.equation)
+        match step:
+            case Toom(tensors=made):
+                origin |= dict.fromkeys(made, name)
+            case Columns(name=made):
+                origin[made] = name
+            case Rfactor(name=made) if name in out:
+                origin[made] = name
+                if number >= (0 if given is None else len(given.steps)):
+                    reason = f"{out[name].reason}; sums in {extents[made]} parts"
+                    out[name] = replace(out[name], reason=reason)
+            case _:
+                pass
     return out
 
 

@@ -69,3 +69,26 @@ def test_a_maximum_is_no_sum() -> None:
     reason = convdsl.compile(text, sizes={"N": 3, "K": 4}).plan.reason
     assert reason == "a max is no sum of products: slices over the taps"
     assert convdsl.compile(FIR, sizes={"N": 3, "L": 9, "K": 4}).plan.reason
+
+
+CUT = """\
+op cut(a: f32[M, K], b: f32[K, N]) -> y: f32[M, N] {
+    y[m, n] = sum[k] a[m, k] * b[k, n]
+}
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 64], ids=["gather", "phases"])
+def test_the_reason_says_in_how_many_parts_sums_are_cut(rows: int) -> None:
+    """As many as the partial results have; nothing of those that a given schedule says."""
+    sizes = {"M": rows, "N": 64, "K": 8192}
+    kernel = convdsl.compile(CUT, target="wgsl", sizes=sizes)
+    plan = kernel.plan
+    assert plan.temporary_bytes is not None
+    parts, rest = divmod(plan.temporary_bytes, 4 * rows * 64)
+    assert rest == 0
+    assert plan.reason.endswith(f"; sums in {parts} parts")
+    again = convdsl.compile(CUT, target="wgsl", sizes=sizes, schedule=kernel.schedule)
+    assert again.plan.reason == "as the schedule says"
+    whole = convdsl.compile(CUT, target="wgsl", sizes=sizes | {"K": 64})
+    assert "parts" not in whole.plan.reason
