@@ -194,7 +194,8 @@ def show(console: Console, rows: list[Row]) -> None:
         )
     console.print(table)
     console.print(
-        "time: the median of a few calls; WGSL by the device's clock, weights bound,\n      without transfers\n"
+        "time: the median of a few calls; WGSL by the device's clock, weights bound, without\n"
+        "      transfers\n"
         "GFLOP/s: nominal, 2 N C L K operations whatever the plan saves\n"
         f"error: relative L2, against float64 at {POSITIONS} of the result's positions, chosen at\n"
         "       random, with its edges and all batch entries\n"
