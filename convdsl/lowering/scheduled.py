@@ -42,7 +42,7 @@ def with_parts(
     choices: Mapping[str, Choice], state: State, schedule: Schedule, given: Schedule | None
 ) -> Mapping[str, Choice]:
     """The choices, with in how many parts sums are cut beyond what a given schedule says."""
-    extents = {t.name: t.shape[0] for t in state.system.tensors if t.role == "let"}
+    tensors = {t.name: t for t in state.system.tensors}
     origin: dict[str, str] = {}  # tensors that steps made, to the equation they were made of
     out = dict(choices)
     for number, step in enumerate(schedule.steps):
@@ -55,7 +55,7 @@ def with_parts(
             case Rfactor(name=made) if name in out:
                 origin[made] = name
                 if number >= (0 if given is None else len(given.steps)):
-                    reason = f"{out[name].reason}; sums in {extents[made]} parts"
+                    reason = f"{out[name].reason}; sums in {tensors[made].shape[0]} parts"
                     out[name] = replace(out[name], reason=reason)
             case _:
                 pass
