@@ -22,7 +22,6 @@ from convdsl.ir.expr import (
     Pred,
     Reduce,
     Var,
-    free_names,
     ge,
     loads,
     map_children,
@@ -50,10 +49,9 @@ def padded_axes(system: System, tensor: str, name: str) -> Axes | str:
         or any(name in p.index.free for p in reduction.constraints)
     ):
         return f"`{name}` stands in a condition, or there is no sum"
-    if name in summed and not all(name in free_names(f) for f in flat_factors(reduction.body)):
-        return (
-            f"a factor is not read along `{name}`, and need not be finite where the others are zero"
-        )
+    factors = flat_factors(reduction.body)
+    if name in summed and not all(isinstance(f, Load) and name in f.access.free for f in factors):
+        return f"it is no sum of products of elements along `{name}`, so that zeros add nothing"
     reads = [load.access for load in loads(piece.value) if name in load.access.free]
     if name in free:
         reads.append(piece.access)
