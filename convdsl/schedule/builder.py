@@ -19,6 +19,7 @@ from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.toom import Toom
+from convdsl.syntax.scene import RESERVED
 
 RELATIONS = Gather | Solve | Phases | Columns | Rfactor | Toom
 
@@ -38,7 +39,7 @@ class Builder:
         self.stated = {q.tensor for q in system.equations}
         self.data_first = [t.name for t in system.inputs]
         self.outside = {t.name for t in self.state.system.tensors} | set(system.sizes)
-        self.outside |= {n for n, _ in system.definitions}
+        self.outside |= {*(n for n, _ in system.definitions), *RESERVED}
 
     def pending(self, choices: Mapping[str, Choice]) -> Iterator[tuple[str, Choice | None]]:
         """Equations whose loops nobody has arranged.

@@ -79,6 +79,7 @@ class _Builder(Builder):
         self.tiles: dict[str, Tiles] = {}
         self.limits = limits
         self.toom = {s.tensors[2] for s in self.given.steps if isinstance(s, Toom)}
+        self.gathered = {s.equation for s in self.given.steps if isinstance(s, Gather)}
 
     def equation(self, name: str, choice: Choice) -> None:
         algorithm = choice.algorithm
@@ -92,9 +93,9 @@ class _Builder(Builder):
             columns = self.tensor("columns")
             self.do(Columns(name, columns))
             self.product(columns)
-        name = self.few(name)
-        if equation_with(self.state.pieces()[name]) is not None:
-            self.do(Gather(name))
+        summed = self.few(name)
+        if summed != name or equation_with(self.state.pieces()[name]) is not None:
+            self.do(Gather(summed))
 
     def transformed(self, name: str, results: int) -> Sequence[str]:
         """Toom-Cook: the tensors of both transforms and of the product."""
@@ -135,7 +136,12 @@ class _Builder(Builder):
         )
 
     def rest(self, name: str) -> None:
-        """What is left to do for an equation whose relations a schedule has treated."""
+        """What is left to do for an equation whose relations a schedule has treated.
+
+        Nothing after `gather`: each thread adds up the terms of its own result.
+        """
+        if name in self.gathered:
+            return
         if equation_with(self.state.pieces()[name]) is not None:
             self.do(Gather(name))
         else:

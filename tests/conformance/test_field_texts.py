@@ -144,12 +144,13 @@ def test_f95_the_seed_layer_is_a_product(target: str) -> None:
 
 @pytest.mark.parametrize("target", ["numpy", "wgsl"])
 def test_f101_padding_keeps_the_plan(target: str) -> None:
+    """Without the transform that a length more or less may tip: a product, whatever the padding."""
     plans = set()
     for pad, out_pad in ((0, 0), (1, 0), (1, 1), (3, 1)):
         kernel = convdsl.compile(
             ops.source("conv_transpose1d"), target=target,
             params={"stride": 2, "pad_begin": pad, "pad_end": pad, "out_pad": out_pad},
-            sizes={"N": 1, "C": 320, "L": 512, "M": 160, "K": 4},
+            sizes={"N": 1, "C": 320, "L": 512, "M": 160, "K": 4}, accuracy="strict",
         )  # fmt: skip
         plans.add(kernel.plan.algorithm)
     assert len(plans) == 1

@@ -75,7 +75,8 @@ class Toom(Step):
         pieces = main_piece(self, state, self.equation)
         nests = [state.nest(name).taken for name in state.pieces()]
         fresh = (*self.tensors, *self.loops)
-        why = why_not_new(fresh, set().union(*nests), state)
+        why = why_not_new(self.loops, state.nest(self.equation).taken, state)
+        why = why or why_not_new(self.tensors, {*self.loops}.union(*nests), state)
         if why is not None:
             refuse_relation(self, pieces[0], "E0605", why, "choose another name")
         system = state.system

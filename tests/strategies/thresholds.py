@@ -1,0 +1,73 @@
+"""Thresholds of the compiler, drawn so low that tiny shapes take the plans of large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from hypothesis import strategies as st
+
+from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, tiles
+from convdsl.passes.tiles import Gpu, Tiles
+from convdsl.schedule import default, default_numpy
+
+_TILES = (
+    Tiles(8, 8, 4, 4, 4), Tiles(16, 8, 4, 8, 4), Tiles(8, 16, 4, 4, 8), Tiles(4, 16, 4, 4, 4),
+    Tiles(16, 4, 4, 4, 4), Tiles(8, 8, 2, 4, 4),
+)  # fmt: skip
+_EAGER = Gpu(flops=1e3, bandwidth=1e30, launch=0.0)  # parts of sums cost nothing
+_NUMPY: Mapping[str, tuple[int, ...]] = {
+    "CAP": (1, 16, 64, 256, default_numpy.CAP), "BLOCK": (1, 2, 3, default_numpy.BLOCK),
+    "SHORT": (1, 2, default_numpy.SHORT), "LONG_PHASES": (1, 2, default_numpy.LONG_PHASES),
+    "TAPS": (1, 2, 3, numpy_partial.TAPS), "ROW": (1, 2, numpy_partial.ROW),
+    "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT),
+    "SMALL_PRODUCT": (1, 8, numpy_cut.SMALL_PRODUCT), "TERMS": (1, 4, 16, numpy_cut.TERMS),
+    "CPU_WIDTH": (1, plan.CPU_WIDTH), "CPU_DEPTH": (1, 2, plan.CPU_DEPTH),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Values by the name of a module's constant, wherever a module has that name."""
+
+    values: Mapping[str, Any]
+    modules: tuple[ModuleType, ...]
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """While these are the compiler's own."""
+        with ExitStack() as stack:
+            for module in self.modules:
+                for name, value in self.values.items():
+                    if hasattr(module, name):
+                        stack.enter_context(mock.patch.object(module, name, value))
+            yield
+
+
+@st.composite
+def for_wgsl(draw: st.DrawFn) -> Thresholds:
+    tile = draw(st.sampled_from(_TILES))
+    gpu = draw(st.sampled_from([Gpu(), _EAGER]))
+    values = {
+        "GPU_DEPTH": draw(st.integers(1, 2)),
+        "GPU_SIDE": draw(st.integers(1, 2)),
+        "GAIN": draw(st.sampled_from([0.0, 1e30])),
+        "Gpu": lambda: gpu,
+        "CANDIDATES": ((tile, 1.0),),
+        "LEAST_TERMS": 2,
+        "LEAST_LENGTH": 1,
+        "LONG": draw(st.sampled_from([2, 3, default.LONG])),
+        "FEWEST_TERMS": draw(st.integers(1, 3)),
+        "FLUSH": max(tile.k, draw(st.sampled_from([4, 8, 16]))),
+    }
+    return Thresholds(values, (plan, plan_toom, tiles, default))
+
+
+@st.composite
+def for_numpy(draw: st.DrawFn) -> Thresholds:
+    values = {name: draw(st.sampled_from(some)) for name, some in _NUMPY.items()}
+    return Thresholds(values, (plan, numpy_partial, numpy_cut, default_numpy))
