@@ -138,7 +138,7 @@ def _values_text(values: tuple[Fraction, ...]) -> str:
 
 
 def _piece_lines(piece: Piece, dims: Dims) -> Iterator[str]:
-    head = ["for"]
+    head = ["for" if piece.vars else "once"]
     if piece.vars:
         head.append(comma(map(var_text, piece.vars)))
     if piece.guards:

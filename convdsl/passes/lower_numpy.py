@@ -39,6 +39,8 @@ def as_stated(equation: Equation) -> bool:
     piece = equation.pieces[0]
     if len(equation.pieces) > 1 or piece.guards:
         return False
+    if any(v.low != 0 for v in piece.vars):
+        return False
     reduction = the_reduction(piece.value)
     if reduction is None:
         return True

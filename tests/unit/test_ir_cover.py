@@ -121,12 +121,12 @@ def test_assumptions_restrict_the_sizes() -> None:
 
 
 def test_ranks_and_axes_of_one() -> None:
-    assert verdict("for\n  y[] = 1.0", "") is Verdict.PROVED
+    assert verdict("once\n  y[] = 1.0", "") is Verdict.PROVED
     assert verdict("for n in 0..N\n  y[n, 0] = 1.0", "N, 1") is Verdict.PROVED
     with pytest.raises(InternalError, match="no piece"):
         verdict("for n in 0..N\n  y[n, 0] = 1.0", "N, 2")
     with pytest.raises(InternalError, match="twice"):
-        verdict("for n in 0..N\n  y[n, n] = 1.0\nfor\n  y[0, 0] = 1.0")
+        verdict("for n in 0..N\n  y[n, n] = 1.0\nonce\n  y[0, 0] = 1.0")
 
 
 def test_the_definition_itself() -> None:
