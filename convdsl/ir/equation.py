@@ -13,12 +13,12 @@ compared with the definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from convdsl.ir.expr import Access, DType, Expr, Pred, Unit, Var, map_access, map_index
+from convdsl.ir.expr import Access, DType, Expr, Pred, Unit, Var, loads, map_access, map_index
 from convdsl.ir.index import Index, product
 
 Role = Literal["input", "let", "output", "constant"]
@@ -103,6 +103,12 @@ class System:
     @property
     def output(self) -> Tensor:
         return next(t for t in self.tensors if t.role == "output")
+
+
+def accesses(piece: Piece) -> Iterator[Access]:
+    """What a piece stores to, and all that it reads."""
+    yield piece.access
+    yield from (load.access for load in loads(piece.value))
 
 
 def map_piece(piece: Piece, f: Callable[[Index], Index]) -> Piece:

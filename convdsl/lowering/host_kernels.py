@@ -6,11 +6,11 @@ equation is accumulated by slices over its taps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from convdsl.ir.equation import Equation, System, Tensor
-from convdsl.ir.expr import Access, Expr, Load, loads, map_children
+from convdsl.ir.equation import Equation, Tensor, accesses
+from convdsl.ir.expr import Access, Expr, Load, map_children
 from convdsl.ir.index import Index, const
 from convdsl.ir.loop import Kernel, LoopProgram, Stmt, Store, map_body
 from convdsl.passes.lower_numpy import all_names, as_stated, buffer_of, lower_equation
@@ -119,7 +119,8 @@ def layout_of(state: State, tensor: Tensor, regions: Sequence[Region | None]) ->
     None for one that is held as it is: all others, and those that are read through other axes.
     """
     nest = state.nests.get(tensor.name)
-    views = {a.dims for a in _accesses(state.system) if a.tensor == tensor.name}
+    pieces = (p for q in state.system.equations for p in q.pieces)
+    views = {a.dims for p in pieces for a in accesses(p) if a.tensor == tensor.name}
     if tensor.role != "let" or nest is None or views != {tensor.dims}:
         return None
     places = []
@@ -132,13 +133,6 @@ def layout_of(state: State, tensor: Tensor, regions: Sequence[Region | None]) ->
     low = tuple(const(0) if r is None else r.low for r in found)
     extents = [d if r is None else r.extent for d, r in zip(tensor.dims, found, strict=True)]
     return Layout(tensor.name, axes, low, tuple(extents[a] for a in axes))
-
-
-def _accesses(system: System) -> Iterator[Access]:
-    for equation in system.equations:
-        for piece in equation.pieces:
-            yield piece.access
-            yield from (load.access for load in loads(piece.value))
 
 
 def _moved(stmt: Stmt, layouts: Mapping[str, Layout]) -> Stmt:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from convdsl.ir.equation import Equation, Piece, System, Tensor
+from convdsl.ir.equation import Equation, Piece, System, Tensor, accesses
 from convdsl.ir.expr import (
     Access,
     Const,
@@ -77,33 +77,24 @@ def _why_not(system: System, tensor: str, access: Access, var: Var) -> str | Non
     if var.low != 0 or access.dims[along[0]] != var.high:
         return f"`{var.name}` is not the whole of an axis of `{found.name}`"
     made = next(q for q in system.equations if q.tensor == found.name).pieces
-    every = [
-        a
+    uses = {
+        (q.tensor, a.dims)
         for q in system.equations
         for p in q.pieces
-        for a in _accesses(p)
+        for a in accesses(p)
         if a.tensor == found.name
-    ]
-    if any(a.dims != found.dims for a in every):
+    }
+    if any(dims != found.dims for _, dims in uses):
         return f"`{found.name}` is read in several shapes"
     if len(made) > 1 or made[0].guards or not _plain(made[0].access.index[along[0]], made[0]):
         return f"`{found.name}` is not made an element an index"
-    readers = [q.tensor for q in system.equations if q.tensor not in (tensor, found.name)]
-    if found.name != tensor and any(
-        a.tensor == found.name
-        for q in system.equations if q.tensor in readers
-        for p in q.pieces for a in _accesses(p)
-    ):  # fmt: skip
+    if found.name != tensor and {t for t, _ in uses} - {tensor, found.name}:
         return f"`{found.name}` is read by other equations, too"
     return None
 
 
 def _plain(index: Index, piece: Piece) -> bool:
     return any(index == sym(v.name) and v.low == 0 for v in piece.vars)
-
-
-def _accesses(piece: Piece) -> list[Access]:
-    return [piece.access, *(load.access for load in loads(piece.value))]
 
 
 def pad_index(system: System, tensor: str, name: str, multiple: int, axes: Axes) -> System:

@@ -22,10 +22,8 @@ GAIN = 0.9  # of the direct time, at most: what is worth more rounding
 
 @dataclass(frozen=True, slots=True)
 class ToomPlan:
-    """F(`results`, taps) along `block` over `tap`; its time over that of the direct sum, estimated."""
+    """F(`results`, `taps`), and its time over that of the direct sum, estimated."""
 
-    block: str
-    tap: str
     results: int
     taps: int
     ratio: float
@@ -52,7 +50,7 @@ def plan_toom(
     direct = estimate(gpu, shape, bool(gemm.a.conditions or gemm.b.conditions), False)
     direct += 4 * shape.batch * shape.m * shape.n / gpu.bandwidth
     plans = [
-        ToomPlan(found.block.name, found.tap.name, m, taps, _seconds(gpu, found, shape, m) / direct)
+        ToomPlan(m, taps, _seconds(gpu, found, shape, m) / direct)
         for m in range(LEAST, (most or 0) + 1)
         if within(m, taps, terms, accuracy) and _fits(found, shape, m, largest)
     ]

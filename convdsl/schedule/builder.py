@@ -90,6 +90,10 @@ class Builder:
                     self.do(phases[-1])
         return phases
 
+    def names(self, name: str) -> Names:
+        """Fresh names for loops of an equation."""
+        return Names(self.state.nest(name).taken | self.outside)
+
     def tensor(self, wanted: str) -> str:
         """The name of a new tensor, which no loop has either."""
         loops = (self.state.nest(n).taken for n in self.state.pieces())

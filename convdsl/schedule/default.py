@@ -104,7 +104,7 @@ class _Builder(Builder):
         if found is None:
             return ()
         data, taps, made = (self.tensor(f"{name}_{n}") for n in ("data", "taps", "product"))
-        fresh = Names(self.state.nest(name).taken | self.outside).fresh
+        fresh = self.names(name).fresh
         loops = fresh("tile"), fresh("u"), fresh("z")
         step = Toom(name, found.block.name, found.tap.name, results, (data, taps, made), loops)
         self.do(step)
@@ -151,7 +151,7 @@ class _Builder(Builder):
         """Tile a matrix product; nothing for an equation that is none."""
         small = transform_of(self.state.pieces()[name], self.state.system)
         if small is not None:
-            names = Names(self.state.nest(name).taken | self.outside)
+            names = self.names(name)
             for step in transform_steps(name, small, names):
                 self.do(step)
             return
@@ -202,7 +202,7 @@ class _Builder(Builder):
     def cut(self, name: str, variable: str, length: int) -> str:
         """Reduce blocks of a sum apart; the tensor that holds them."""
         made = self.tensor(f"{name}_part")
-        part = Names(self.state.nest(name).taken | self.outside).fresh("part")
+        part = self.names(name).fresh("part")
         self.do(Rfactor(name, variable, length, part, made))
         return made
 
@@ -212,7 +212,7 @@ class _Builder(Builder):
         Four elements a thread keep as many reads under way.
         """
         loops = [x.name for x in self.state.nest(y).loops]
-        fresh = Names(self.state.nest(y).taken | self.outside).fresh
+        fresh = self.names(y).fresh
         first, last = loops[0], loops[-1]
         row, rest = fresh(f"{first}_tile"), fresh(f"{first}_in")
         lane_row, each = fresh(f"{first}_lane"), fresh(f"{first}_each")
@@ -227,7 +227,7 @@ class _Builder(Builder):
 
     def gemm(self, y: str, gemm: Contraction, tiles: Tiles, flush: int) -> None:
         """Tiles of a product, whose terms are added up in blocks of `flush`."""
-        names = Names(self.state.nest(y).taken | self.outside)
+        names = self.names(y)
         fresh = names.fresh
         batch = [v.name for v in gemm.batch]
         depth, taps = _depth(gemm)

@@ -12,7 +12,6 @@ from convdsl.passes.columns import Columns as Roles
 from convdsl.passes.columns import columns_of
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.lower_numpy import as_stated
-from convdsl.passes.names import Names
 from convdsl.passes.numpy_partial import TAPS
 from convdsl.passes.phases import equation_with
 from convdsl.passes.plan import Choice
@@ -132,7 +131,7 @@ class _Builder(Builder):
         long = next((n for n, length in reversed(lengths) if length is None or length > TAPS), None)
         if long is None:
             return taps
-        fresh = Names(nest.taken | self.outside).fresh
+        fresh = self.names(name).fresh
         block, inside = fresh(f"{long}_block"), fresh(f"{long}_in")
         self.do(Split(name, long, TAPS, block, inside))
         self.do(Partial(name, block))
@@ -216,7 +215,7 @@ class _Builder(Builder):
         known = along.extent.as_int()
         if known is not None and known <= block:
             return []
-        fresh = Names(nest.taken | self.outside).fresh
+        fresh = self.names(name).fresh
         outer, inner = fresh(f"{along.name}_block"), fresh(f"{along.name}_in")
         self.do(Split(name, along.name, block, outer, inner))
         return [outer]

@@ -44,7 +44,7 @@ from convdsl.passes.names import Names
 from convdsl.passes.phases import replace_reduction
 from convdsl.passes.relation import bounds_from
 from convdsl.schedule.check import check_nest, refuse_tail
-from convdsl.schedule.nest import Loop, Nest, conditions_of
+from convdsl.schedule.nest import Loop, Nest, conditions_of, result_conditions
 from convdsl.schedule.rejoin import merged, settled
 from convdsl.schedule.sums import Sum
 from convdsl.schedule.swizzle import places
@@ -204,12 +204,8 @@ class Lowering:
             hole = Load(Access("<sum>", (), ()), reduction.dtype)
             value = _fill(self.put(replace_reduction(piece.value, lambda _: hole)), hole, by)
         body: Body = (Store(merged(map_access(piece.access, self.put_index)), value),)
-        free = {x.name for x in self.nest.loops if not x.reduced}
-        tests = [
-            t.condition for t in self.nest.tails if t.condition.index.free & self.every <= free
-        ]
-        tests += [Pred(p.kind, self.put_index(p.index)) for p in piece.guards]
-        tests = [p for p in tests if p not in self.met and not always(p, self.known)]
+        every = result_conditions(self.nest)
+        tests = [p for p in every if p not in self.met and not always(p, self.known)]
         return self.over_registers((If(tuple(tests), body),) if tests else body)
 
 

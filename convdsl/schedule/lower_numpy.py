@@ -37,7 +37,7 @@ from convdsl.passes.numpy_place import Context
 from convdsl.passes.reduce_loops import ACCUMULATE, identity
 from convdsl.passes.relation import bounds_from
 from convdsl.schedule.check_numpy import check_numpy, refuse_condition
-from convdsl.schedule.nest import Loop, Nest, conditions_of, product_factors
+from convdsl.schedule.nest import Loop, Nest, conditions_of, product_factors, result_conditions
 from convdsl.schedule.numpy_results import Results, store_elements
 from convdsl.schedule.regions import Region
 
@@ -76,7 +76,7 @@ class _Lowering:
         self.known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
         self.ranges = {x.name: Var(x.name, const(0), x.extent) for x in nest.loops}
         wanted = [p for v, region in box.items() for p in self._within(v, region)]
-        self.free = [*self._open(self._free_conditions()), *wanted]
+        self.free = [*self._open(result_conditions(nest)), *wanted]
         self.terms = [*self._open(conditions_of(nest)), *wanted]
 
     def _within(self, name: str, region: Region) -> list[Pred]:
@@ -93,14 +93,6 @@ class _Lowering:
 
     def _open(self, conditions: Sequence[Pred]) -> list[Pred]:
         return [p for p in dict.fromkeys(conditions) if not always(p, self.known)]
-
-    def _free_conditions(self) -> list[Pred]:
-        """What must hold of a result."""
-        nest = self.nest
-        free = {x.name for x in nest.loops if not x.reduced}
-        every = {x.name for x in nest.loops}
-        tails = [t.condition for t in nest.tails if t.condition.index.free & every <= free]
-        return tails + [Pred(p.kind, nest.put(p.index)) for p in nest.piece.guards]
 
     # -- statements ---------------------------------------------------------------------------------
     def body(self) -> Body:

@@ -297,6 +297,14 @@ def conditions_of(nest: Nest) -> list[Pred]:
     return out
 
 
+def result_conditions(nest: Nest) -> list[Pred]:
+    """What must hold of a result: the tails of free loops, and the guards of the piece."""
+    free = {x.name for x in nest.loops if not x.reduced}
+    every = {x.name for x in nest.loops}
+    tails = [t.condition for t in nest.tails if t.condition.index.free & every <= free]
+    return tails + [Pred(p.kind, nest.put(p.index)) for p in nest.piece.guards]
+
+
 def unsolved(piece: Piece) -> Pred | None:
     """A relation that `gather` would solve; what it cannot solve is a condition like any other."""
     reduction = the_reduction(piece.value)
