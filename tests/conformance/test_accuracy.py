@@ -19,6 +19,7 @@ from convdsl.passes.toom_accuracy import most_results
 Array = npt.NDArray[Any]
 BOTH = [pytest.param("numpy"), pytest.param("wgsl", marks=pytest.mark.gpu)]
 RNG = np.random.default_rng(7)
+DRAWS = 6  # of a case, taken together: some have two dozen results, too few for their rms alone
 
 
 def blocked(terms: Array) -> Array:
@@ -81,15 +82,17 @@ CASES = {
 @pytest.mark.parametrize("draw", [normal, positive])
 @pytest.mark.parametrize("case", CASES)
 def test_strict(case: str, draw: Callable[..., Array], sizes: str, target: str) -> None:
-    text, params, arrays, terms = CASES[case](draw)
-    exact = terms.sum(-1)
-    bound = 1.5 * rms(blocked(terms) - exact)
+    drawn = [CASES[case](draw) for _ in range(DRAWS)]
+    text, params, _, _ = drawn[0]
     known = ["N", "C", "L", "M", "K"] if "conv1d" in text else ["N", "K"]
     kernel = convdsl.compile(
         text, params=params, accuracy="strict", target=target,
         dynamic=known if sizes == "dynamic" else [],
     )  # fmt: skip
-    assert rms(kernel(*arrays) - exact) <= bound
+    exact = [terms.sum(-1) for *_, terms in drawn]
+    sums = [blocked(terms) for *_, terms in drawn]
+    found = [kernel(*arrays) for _, _, arrays, _ in drawn]
+    assert rms(np.array(found) - exact) <= 1.5 * rms(np.array(sums) - exact)
 
 
 TOOM = """
