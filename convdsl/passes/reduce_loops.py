@@ -34,6 +34,17 @@ FLUSH = 128
 ACCUMULATE: dict[str, Accumulate] = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
 
 
+def most_parts(fewest: int, most: int) -> int:
+    """In how many parts a sum of `fewest` to `most` terms may be taken and still be as good as blocked.
+
+    An addition errs in proportion to the sum so far. So the variance of n equal terms, added up in p
+    parts and then one part after the other, goes with p + n/p^2. A blocked sum has p = n/FLUSH; half
+    as much again is allowed: 1.22 times its error.
+    """
+    terms = max(fewest, min(round(FLUSH**1.5), most))  # of those counts the one that allows least
+    return int(1.5 * (terms / FLUSH + FLUSH**2 / terms))
+
+
 def identity(op: str, dtype: str) -> float | int:
     """The value that leaves others unchanged."""
     if dtype == "i32":

@@ -14,7 +14,7 @@ from convdsl.passes.padding import pad_index, padded_axes
 from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
 from convdsl.passes.plan_toom import filter_in
-from convdsl.passes.reduce_loops import FLUSH
+from convdsl.passes.reduce_loops import FLUSH, most_parts
 from convdsl.passes.tiles import Gpu, Tiled, Tiles, WorkgroupLimits, choose_tiles
 from convdsl.passes.toom_accuracy import block_of
 from convdsl.schedule.builder import Builder
@@ -127,6 +127,7 @@ class _Builder(Builder):
         parts = min(
             FULL // max(1, results),
             extent // FEWEST_TERMS,
+            most_parts(extent, product(v.extent for v in reduction.vars).as_int() or extent),
             self.limits.buffer // (4 * max(1, results)),
         )
         return (

@@ -18,7 +18,6 @@ from convdsl.passes.toom_accuracy import most_results
 
 Array = npt.NDArray[Any]
 BOTH = [pytest.param("numpy"), pytest.param("wgsl", marks=pytest.mark.gpu)]
-RNG = np.random.default_rng(7)
 DRAWS = 6  # of a case, taken together: some have two dozen results, too few for their rms alone
 
 
@@ -60,12 +59,11 @@ def column_sum(
     return text, {}, [a], a.T.astype(np.float64)
 
 
-def normal(*shape: int) -> Array:
-    return RNG.standard_normal(shape, dtype=np.float32)
-
-
-def positive(*shape: int) -> Array:
-    return RNG.random(shape, dtype=np.float32)
+def numbers(kind: str) -> Callable[..., Array]:
+    """Draws arrays of a shape; the same ones whichever tests ran before."""
+    rng = np.random.default_rng(7)
+    draw = rng.standard_normal if kind == "normal" else rng.random
+    return lambda *shape: draw(shape, dtype=np.float32)
 
 
 CASES = {
@@ -73,15 +71,18 @@ CASES = {
     "many channels, long kernel": lambda d: convolution(d, 16, 4096, 1024, 256),
     "one channel, stride one": lambda d: convolution(d, 1, 1200, 1024, 1),
     "channels only": lambda d: convolution(d, 1200, 12, 1, 1),
+    "few hundred terms": lambda d: column_sum(d, 700),
     "sum along a strided axis": lambda d: column_sum(d, 6000),
+    "many parts": lambda d: column_sum(d, 40_000),
 }
 
 
 @pytest.mark.parametrize("target", BOTH)
 @pytest.mark.parametrize("sizes", ["fixed", "dynamic"])
-@pytest.mark.parametrize("draw", [normal, positive])
+@pytest.mark.parametrize("kind", ["normal", "positive"])
 @pytest.mark.parametrize("case", CASES)
-def test_strict(case: str, draw: Callable[..., Array], sizes: str, target: str) -> None:
+def test_strict(case: str, kind: str, sizes: str, target: str) -> None:
+    draw = numbers(kind)
     drawn = [CASES[case](draw) for _ in range(DRAWS)]
     text, params, _, _ = drawn[0]
     known = ["N", "C", "L", "M", "K"] if "conv1d" in text else ["N", "K"]
@@ -103,11 +104,12 @@ schedule conv_transpose1d for wgsl {{
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("draw", [normal, positive])
+@pytest.mark.parametrize("kind", ["normal", "positive"])
 @pytest.mark.parametrize(("accuracy", "most"), [("standard", 3.0), ("fast", 5.0)])
 @pytest.mark.parametrize("taps", [2, 3, 4, 5])
-def test_toom(taps: int, accuracy: str, most: float, draw: Callable[..., Array]) -> None:
+def test_toom(taps: int, accuracy: str, most: float, kind: str) -> None:
     """The fastest algorithm that a class allows, on data of its own."""
+    draw = numbers(kind)
     results = most_results(taps, 300, accuracy)
     assert results is not None
     stride, channels, length = 48, 300, 60
