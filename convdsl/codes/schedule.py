@@ -223,9 +223,9 @@ TABLE: dict[str, Code] = {
     "E0625": code(
         "a relation changed after its loops",
         """
-        `inline`, `gather`, `solve`, `phases`, `columns`, `pack` and `rfactor` rewrite an equation, whose
-        loops are then other ones. They come before the first step on its loops (`split`, `fuse`,
-        `order`, `map`, `stage`, `unroll`, `vectorize`, `partial`).
+        `inline`, `gather`, `solve`, `phases`, `columns`, `pack` and `rfactor` rewrite an equation, `pad`
+        also those that read its tensor; their loops are then other ones. So these come before the first
+        step on the loops (`split`, `fuse`, `order`, `map`, `stage`, `unroll`, `vectorize`, `partial`).
         """,
     ),
     "E0626": code(

@@ -27,7 +27,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
-from convdsl.schedule.verbs.pad import Pad
+from convdsl.schedule.verbs.pad import Pad, touching
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.rfactor import Rfactor
@@ -182,7 +182,7 @@ class _Builder(Builder):
         system = self.state.system
         for index, multiple in wanted:
             axes = padded_axes(system, name, index)
-            if isinstance(axes, str) or set(axes) & set(self.state.nests):
+            if isinstance(axes, str) or set(touching(self.state, axes)) & set(self.state.nests):
                 return gemm
             system = pad_index(system, name, index, multiple, axes)
         sizes = [(t.elements * 4).as_int() for t in system.tensors if t.role == "let"]

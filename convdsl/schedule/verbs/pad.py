@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from convdsl.ir.equation import accesses
 from convdsl.passes.padding import pad_index, padded_axes
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step
@@ -49,7 +51,13 @@ class Pad(Step):
         axes = padded_axes(state.system, self.equation, self.index)
         if isinstance(axes, str):
             refuse_relation(self, pieces[0], "E0674", axes, "use `tail pad` of `split` instead")
-        for tensor in axes:
-            refuse_scheduled(self, state, tensor)
+        for label in touching(state, axes):
+            refuse_scheduled(self, state, label)
         system = pad_index(state.system, self.equation, self.index, self.multiple, axes)
         return replace(state, system=system)
+
+
+def touching(state: State, tensors: Collection[str]) -> list[str]:
+    """The pieces that make or read one of the tensors."""
+    pieces = state.pieces().items()
+    return [label for label, p in pieces if any(a.tensor in tensors for a in accesses(p))]
