@@ -118,7 +118,8 @@ def layout_of(state: State, tensor: Tensor, regions: Sequence[Region | None]) ->
 
     None for one that is held as it is: all others, and those that are read through other axes.
     """
-    nest = state.nests.get(tensor.name)
+    scheduled = tensor.name in state.nests or tensor.name in state.sites
+    nest = state.nest(tensor.name) if scheduled else None
     pieces = (p for q in state.system.equations for p in q.pieces)
     views = {a.dims for p in pieces for a in accesses(p) if a.tensor == tensor.name}
     if tensor.role != "let" or nest is None or views != {tensor.dims}:

@@ -18,6 +18,7 @@ from convdsl.passes.plan import Choice
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
+from convdsl.schedule.chunks_numpy import chunked
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.columns import Columns
@@ -62,7 +63,8 @@ class _Builder(Builder):
         before, count = self.state, len(self.steps)
         done = False
         if algorithm == "phases":
-            done = self.dense(name) is not None and self.product(name)
+            phases = self.dense(name)
+            done = phases is not None and (chunked(self, name, phases) or self.product(name))
         elif algorithm == "columns":
             done = self.columns(name)
         if done:

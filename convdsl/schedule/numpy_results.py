@@ -15,6 +15,7 @@ from convdsl.ir.expr import (
     Access,
     Const,
     Expr,
+    Guard,
     Load,
     Pred,
     Reduce,
@@ -28,14 +29,15 @@ from convdsl.ir.expr import (
     map_index,
 )
 from convdsl.ir.index import Index, const, floordiv, modulo, sym
-from convdsl.ir.loop import If, Level, Stmt, Store
+from convdsl.ir.loop import If, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.numpy_place import Context
 from convdsl.passes.phases import empty_value, replace_reduction
-from convdsl.passes.relation import bounds_from
 from convdsl.schedule.nest import Loop, Nest
+from convdsl.schedule.numpy_slices import over, with_rest
 from convdsl.schedule.rejoin import rejoin
 
+SHORT = 8  # neighbours
 Body = tuple[Stmt, ...]
 Put = Callable[[Index], Index]
 _HOLE = Load(Access("<sum>", (), ()), "f32")
@@ -46,8 +48,11 @@ def store_elements(
 ) -> Body:
     """A piece without a sum: each element stored over the loops `own`."""
     access = map_access(nest.piece.access, nest.put)
-    store = Store(access, map_index(nest.piece.value, nest.put))
-    return over([ranges[x.name] for x in own], conditions, store)
+    value = map_index(nest.piece.value, nest.put)
+    variables = [ranges[x.name] for x in own]
+    if isinstance(value, Guard) and not loads(value.otherwise):
+        return with_rest(variables, conditions, value.conditions, access, value)
+    return over(variables, conditions, Store(access, value))
 
 
 class Results:
@@ -84,7 +89,11 @@ class Results:
         store = Store(access, value, "+" if accumulate else None)
         if access == self.element:
             return over(self.vars, self.conditions, store)
-        return over([Var(x.name, const(0), x.extent) for x in self.own], (), store)
+        names = {x.name for x in self.own}
+        ends = [
+            p for p in self.conditions if len(p.index.free & names) == 1
+        ]  # the rest is not read
+        return over([Var(x.name, const(0), x.extent) for x in self.own], ends, store)
 
     def fill(self, value: float | int) -> Body:
         """Begin with this value, and nothing hit."""
@@ -112,7 +121,8 @@ class Results:
         if joined is not None:
             return joined
         value = _filled(around, self._total(self.target, self.hit, nest.put))
-        return over(self.vars, self.conditions, Store(self.element, value))
+        apart = _interleaved(self.element, self.vars)
+        return over(self.vars, self.conditions, Store(self.element, value), apart)
 
     def _total(self, target: Access, hit: Access | None, put: Put) -> Expr:
         total: Expr = Load(target, self.reduction.dtype)
@@ -164,6 +174,17 @@ class Results:
         )
 
 
+def _interleaved(element: Access, variables: Sequence[Var]) -> list[str]:
+    """Short runs of neighbours in the result: one strided copy for each of them is faster than all."""
+    last = element.index[-1] if element.index else const(0)
+    along = [v for v in variables if v.name in last.free]
+    return [
+        v.name
+        for v in along
+        if len(along) > 1 and last.coefficient(v.name) == 1 and 0 < (v.extent.as_int() or 0) < SHORT
+    ]
+
+
 def _walks_axes(element: Access, own: Sequence[Loop]) -> bool:
     """Whether the loops of each axis are its digits, the fastest one with a step of one."""
     for index, dim in zip(element.index, element.dims, strict=True):
@@ -178,34 +199,6 @@ def _walks_axes(element: Access, own: Sequence[Loop]) -> bool:
         if steps or not whole:
             return False
     return True
-
-
-def over(own: Sequence[Var], conditions: Sequence[Pred], store: Store) -> Body:
-    """A store over loops, those slices that no condition ties to another one.
-
-    Of two slices in one condition the one with the smaller step becomes a host loop: `t*8 + r < T`
-    bounds t for each r.
-    """
-    names = [x.name for x in own]
-    hosts: set[str] = set()
-    for pred in conditions:
-        tied = [n for n in names if n in pred.index.free and n not in hosts]
-        if len(tied) > 1:
-            tied.sort(key=lambda n: abs(pred.index.coefficient(n).as_int() or 1 << 31))
-            hosts |= set(tied[:-1])
-    order = [x for x in own if x.name in hosts] + [x for x in own if x.name not in hosts]
-    left = list(conditions)
-    loops: list[tuple[Var, Level]] = []
-    tests: list[Pred] = []
-    for at, loop in enumerate(order):
-        seen = {x.name for x in order[: at + 1]}
-        mine = [p for p in left if loop.name in p.index.free and p.index.free & set(names) <= seen]
-        var, more = bounds_from(mine, loop)
-        left = [p for p in left if p not in mine]
-        tests += more
-        loops.append((var, "host" if loop.name in hosts else "slice"))
-    tests += left
-    return nested(loops, (If(tuple(tests), (store,)),) if tests else (store,))
 
 
 def _in_function(index: Index, name: str) -> bool:

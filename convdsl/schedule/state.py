@@ -23,7 +23,8 @@ class State:
 
     A piece is called by its tensor; the further pieces of an equation (holes, which hold the empty
     sum) are `y.hole`, `y.hole2`, ... An equation in `sites` is computed inside its reader, every
-    other one as a whole, in order. `accuracy` is the class that the steps keep to.
+    other one as a whole, in order. `accuracy` is the class that the steps keep to. The inputs in
+    `finite` are multiplied by zeros that stand for no term: what is not finite in them would spread.
     """
 
     system: System
@@ -31,6 +32,7 @@ class State:
     target: Target = "wgsl"
     sites: Mapping[str, Site] = field(default_factory=dict)
     accuracy: str = "standard"
+    finite: frozenset[str] = frozenset()
 
     def pieces(self) -> dict[str, Piece]:
         """All pieces by name, in the order in which they run."""

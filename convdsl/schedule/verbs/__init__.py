@@ -17,6 +17,7 @@ from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
+from convdsl.schedule.verbs.reindex import Reindex
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
@@ -30,7 +31,7 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
-        Materialise, Inline, Gather, Solve, Phases, Columns, Toom, Pack, Pad, Rfactor,
+        Materialise, Inline, Gather, Solve, Phases, Columns, Toom, Reindex, Pack, Pad, Rfactor,
         Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll, Vectorize,
         Partial, Compute,
     )

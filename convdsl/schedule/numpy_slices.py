@@ -1,0 +1,108 @@
+"""Stores over slices within conditions, for host programs.
+
+Of two slices that one condition ties, the shorter one becomes a host loop, or where that is not known
+the one with the smaller step: `t*8 + r < T` bounds t for each r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from convdsl.ir.expr import Access, Guard, Pred, Var
+from convdsl.ir.index import maximum, minimum
+from convdsl.ir.interval import ranges_of, simplest
+from convdsl.ir.loop import If, Level, Stmt, Store
+from convdsl.ir.loop import nest as nested
+from convdsl.passes.relation import bounds_from
+
+Body = tuple[Stmt, ...]
+
+
+def over(
+    own: Sequence[Var], conditions: Sequence[Pred], store: Store, apart: Collection[str] = ()
+) -> Body:
+    """A store over loops, those slices that no condition ties to another one; `apart` are none, too."""
+    order, hosts = _arranged(own, conditions, apart)
+    bounded, tests = _bounded(order, conditions)
+    loops = _levels(bounded, hosts)
+    return nested(loops, (If(tuple(tests), (store,)),) if tests else (store,))
+
+
+def with_rest(
+    own: Sequence[Var],
+    conditions: Sequence[Pred],
+    inner: Sequence[Pred],
+    access: Access,
+    guard: Guard,
+) -> Body:
+    """A store of `guard` over loops: its value where the `inner` conditions hold, else the other one.
+
+    Where they bound one slice alone, what is left of it on both sides is filled; otherwise everything
+    is filled first.
+    """
+    order, hosts = _arranged(own, (*conditions, *inner))
+    around, tests = _bounded(order, conditions)
+    within, more = _bounded(order, (*conditions, *inner))
+    cut = [n for n, (a, b) in enumerate(zip(around, within, strict=True)) if a != b]
+    value, rest = Store(access, guard.value), Store(access, guard.otherwise)
+    if tests or more or len(cut) != 1 or order[cut[0]].name in hosts:
+        inside = over(own, (*conditions, *inner), value)
+        return (*over(own, conditions, rest), *inside)
+    (at,) = cut
+    whole, part = around[at], within[at]
+    known = ranges_of(around)
+    low = simplest(minimum(part.low, whole.high), known)
+    high = simplest(maximum(part.high, low), known)
+    pieces = ((whole.low, low, rest), (low, high, value), (high, whole.high, rest))
+    stores = tuple(
+        s
+        for a, b, store in pieces
+        for s in nested([(Var(whole.name, a, b), "slice")], (store,))
+        if a != b
+    )
+    return _around(around, at, hosts, stores)
+
+
+def _around(loops: Sequence[Var], at: int, hosts: set[str], body: Body) -> Body:
+    """Host loops around statements over one slice, to which the other slices are added."""
+    slices = [v for n, v in enumerate(loops) if n != at and v.name not in hosts]
+    body = tuple(s for one in body for s in nested([(v, "slice") for v in slices], (one,)))
+    return nested([(v, "host") for v in loops if v.name in hosts], body)
+
+
+def _arranged(
+    own: Sequence[Var], conditions: Sequence[Pred], apart: Collection[str] = ()
+) -> tuple[list[Var], set[str]]:
+    """The loops, those that run on the host first, and the names of these."""
+    names = [x.name for x in own]
+    lengths = {x.name: x.extent.as_int() for x in own}
+    hosts = set(apart)
+    for pred in conditions:
+        tied = [n for n in names if n in pred.index.free and n not in hosts]
+        if len(tied) > 1:
+            known = all(lengths[n] is not None for n in tied)
+            steps = {n: abs(pred.index.coefficient(n).as_int() or 1 << 31) for n in tied}
+            tied.sort(key=lambda n: (lengths[n] or 0 if known else 0, steps[n]))
+            hosts |= set(tied[:-1])
+    first = [x for x in own if x.name in hosts]
+    return first + [x for x in own if x.name not in hosts], hosts
+
+
+def _bounded(order: Sequence[Var], conditions: Sequence[Pred]) -> tuple[list[Var], list[Pred]]:
+    """The loops within the conditions on each and those around it, and what is no bound of one."""
+    names = {x.name for x in order}
+    left = list(conditions)
+    out: list[Var] = []
+    tests: list[Pred] = []
+    for at, loop in enumerate(order):
+        seen = {x.name for x in order[: at + 1]}
+        mine = [p for p in left if loop.name in p.index.free and p.index.free & names <= seen]
+        var, more = bounds_from(mine, loop)
+        left = [p for p in left if p not in mine]
+        out.append(var)
+        tests += more
+    return out, tests + left
+
+
+def _levels(loops: Sequence[Var], hosts: set[str]) -> list[tuple[Var, Level]]:
+    return [(v, "host" if v.name in hosts else "slice") for v in loops]
