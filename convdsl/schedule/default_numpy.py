@@ -67,8 +67,9 @@ class _Builder(Builder):
             done = self.columns(name)
         if done:
             try:
+                constants = {t.name for t in self.state.system.constants}
                 for label, nest in self.state.nests.items():
-                    check_numpy(label, nest)
+                    check_numpy(label, nest, constants)
                 check_sites(self.state)
                 return True
             except CdslError:
