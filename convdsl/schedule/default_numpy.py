@@ -18,6 +18,7 @@ from convdsl.passes.plan import Choice
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
+from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.columns import Columns
@@ -46,7 +47,7 @@ def default_numpy(
     """
     builder = _Builder(system, "numpy", given, accuracy)
     for name, choice in builder.pending(choices):
-        done = builder.equation(name, "phases" if choice is None else choice.algorithm)
+        done = builder.equation(name, Choice("phases", "") if choice is None else choice)
         if not done and not (
             builder.as_stated(name) and (choice is not None or builder.tied(name))
         ):
@@ -57,14 +58,21 @@ def default_numpy(
 
 
 class _Builder(Builder):
-    def equation(self, name: str, algorithm: str) -> bool:
+    def equation(self, name: str, choice: Choice) -> bool:
         """Arrange an equation as matrix products, where it has such a form."""
         before, count = self.state, len(self.steps)
-        done = False
-        if algorithm == "phases":
-            done = self.dense(name) is not None and self.product(name)
-        elif algorithm == "columns":
-            done = self.columns(name)
+        match choice.algorithm:
+            case "phases":
+                done = self.dense(name) is not None and self.product(name)
+            case "columns":
+                done = self.columns(name)
+            case "toom":
+                step = self.toom(name, choice.results) if self.dense(name) is not None else None
+                if step is not None:
+                    toom_loops(self, step)
+                done = step is not None
+            case "gather":
+                done = False
         if done:
             try:
                 constants = {t.name for t in self.state.system.constants}

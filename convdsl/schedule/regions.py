@@ -52,9 +52,7 @@ def region_of(
     return out
 
 
-def _range(
-    index: Index, inner: tuple[Loop, ...], limits: Mapping[str, Region]
-) -> Region | None:
+def _range(index: Index, inner: tuple[Loop, ...], limits: Mapping[str, Region]) -> Region | None:
     for loop in inner:
         if index == sym(loop.name) and loop.name in limits:
             return limits[loop.name]
@@ -70,7 +68,7 @@ def _range(
 
 
 def _least(index: Index, loop: Loop, part: Region, least: bool) -> Index:
-    """The index at the end of a part of the loop where it is least (or greatest), where that is known."""
+    """The index at the end of a part of the loop where it is least (or greatest), where known."""
     step = index.coefficient(loop.name).as_int()
     if step is None or step == 0:
         return index

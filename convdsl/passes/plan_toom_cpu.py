@@ -1,0 +1,108 @@
+"""Whether Toom-Cook pays for an equation on a CPU, and the parts that its four products are made in.
+
+Products of matrices go at the rate of BLAS, all else at that of memory: the transforms are products
+with small matrices, which read and write more than they multiply. The taps' transform counts as nothing:
+weights are bound, and it runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from convdsl.ir.equation import Piece
+from convdsl.passes.contraction import contraction_of
+from convdsl.passes.plan_toom import GAIN, ToomPlan, data_elements, filter_in, tiles, toom_shape
+from convdsl.passes.tiles import Shape, shape_of
+from convdsl.passes.toom_accuracy import most_results, within
+from convdsl.passes.toom_points import LEAST, MOST_TAPS
+
+TERMS_BLOCK = 192  # products that BLAS may add up one after the other
+PART = 2**21  # products that are made before they are transformed: caches hold them
+LEAST_ROWS = 128  # rows of a product that keep BLAS busy
+BLOCK_ERROR = 1.5  # of sums in blocks of TERMS_BLOCK over those in the blocks of `block_of`
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """What the estimate knows of one core: flops a second, and seconds an element.
+
+    A product with a side of `half` has half the rate. `add` of a product to others, `transform` of an
+    element of the result and of each one that it is made from, `store` of a result.
+    """
+
+    flops: float = 130e9
+    half: int = 8
+    add: float = 0.4e-9
+    transform: float = 1.4e-9
+    store: float = 0.8e-9
+
+
+def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -> ToomPlan | None:
+    """The fastest transform of a dense piece that the class allows, where one is faster than the sum.
+
+    `forced` takes a slower one, too.
+    """
+    gemm = contraction_of(piece)
+    if gemm is None or gemm.reduction.dtype != "f32" or accuracy == "strict":
+        return None
+    found = filter_in(gemm)
+    shape = shape_of(gemm)
+    if found is None or shape is None:
+        return None
+    taps, count, terms = (e.as_int() for e in (found.tap.extent, found.count, found.terms))
+    if taps is None or count is None or terms is None or not 2 <= taps <= MOST_TAPS or count < 2:
+        return None
+    own = Shape(shape.batch, shape.m, shape.n, terms)
+    results = shape.batch * shape.m * shape.n
+    direct = taps * (_product(cpu, own) + cpu.add * results)
+    plans = []
+    most = most_results(taps, terms, accuracy, BLOCK_ERROR) or 0
+    for made in range(LEAST, most + 1):
+        if not within(made, taps, terms, accuracy, BLOCK_ERROR):
+            continue
+        inner = toom_shape(found, shape, made)
+        points = made + taps - 1
+        products = inner.batch * inner.m * inner.n
+        seconds = _product(cpu, inner) + cpu.add * products * -(-terms // TERMS_BLOCK)
+        data = data_elements(found) * tiles(found, made) * points * terms
+        seconds += cpu.transform * data + cpu.transform / 4 * products
+        plans.append(ToomPlan(made, taps, (seconds + cpu.store * results) / direct))
+    best = min(plans, key=lambda p: p.ratio, default=None)
+    return best if best is not None and (forced or best.ratio <= GAIN) else None
+
+
+def _product(cpu: Cpu, shape: Shape) -> float:
+    """Seconds of a product."""
+    rate = cpu.flops
+    for side in (shape.m, shape.n, min(shape.k, TERMS_BLOCK)):
+        rate *= side / (side + cpu.half)
+    return 2.0 * shape.batch * shape.m * shape.n * shape.k / max(rate, 1.0)
+
+
+def terms_block(extent: int, others: int) -> int:
+    """The length of blocks of an index, each of at most `TERMS_BLOCK` terms with the other ones."""
+    return balanced(extent, max(1, TERMS_BLOCK // others))
+
+
+def balanced(extent: int, most: int) -> int:
+    """The length of as few blocks as there must be, none much shorter than the others."""
+    return -(-extent // -(-extent // most))
+
+
+def part_of(outer: Sequence[int], inner: int) -> tuple[int, int]:
+    """How many of the `outer` loops are walked on the host, and the blocks of the next one; 0: whole.
+
+    A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows.
+    """
+    most = max(PART // max(1, inner), LEAST_ROWS)
+    for at in range(len(outer)):
+        rest = 1
+        for extent in outer[at + 1 :]:
+            rest *= extent
+        if outer[at] * rest <= most:
+            return at, 0
+        if rest <= most:
+            block = balanced(outer[at], most // max(1, rest))
+            return (at + 1, 0) if block == 1 else (at, block)
+    return len(outer), 0
