@@ -14,11 +14,13 @@ from convdsl.ir.equation import Piece
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.plan_toom import GAIN, ToomPlan, data_elements, filter_in, tiles, toom_shape
 from convdsl.passes.tiles import Shape, shape_of
+from convdsl.passes.toom import Filter
 from convdsl.passes.toom_accuracy import most_results, within
 from convdsl.passes.toom_points import LEAST, MOST_TAPS
 
 TERMS_BLOCK = 192  # products that BLAS may add up one after the other
 PART = 2**21  # products that are made before they are transformed: caches hold them
+LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
 LEAST_ROWS = 128  # rows of a product that keep BLAS busy
 BLOCK_ERROR = 1.5  # of sums in blocks of TERMS_BLOCK over those in the blocks of `block_of`
 
@@ -28,7 +30,8 @@ class Cpu:
     """What the estimate knows of one core: flops a second, and seconds an element.
 
     A product with a side of `half` has half the rate. `add` of a product to others, `transform` of an
-    element of the result and of each one that it is made from, `store` of a result.
+    element of the result and of each one that it is made from, `store` of a result, `scattered` where
+    results that are neighbours in a product are none in memory.
     """
 
     flops: float = 130e9
@@ -36,6 +39,7 @@ class Cpu:
     add: float = 0.4e-9
     transform: float = 1.4e-9
     store: float = 0.8e-9
+    scattered: float = 8e-9
 
 
 def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -> ToomPlan | None:
@@ -55,6 +59,7 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
         return None
     own = Shape(shape.batch, shape.m, shape.n, terms)
     results = shape.batch * shape.m * shape.n
+    store = results * (cpu.scattered if _scatters(found) else cpu.store)
     direct = taps * (_product(cpu, own) + cpu.add * results)
     plans = []
     most = most_results(taps, terms, accuracy, BLOCK_ERROR) or 0
@@ -67,9 +72,16 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
         seconds = _product(cpu, inner) + cpu.add * products * -(-terms // TERMS_BLOCK)
         data = data_elements(found) * tiles(found, made) * points * terms
         seconds += cpu.transform * data + cpu.transform / 4 * products
-        plans.append(ToomPlan(made, taps, (seconds + cpu.store * results) / direct))
+        plans.append(ToomPlan(made, taps, (seconds + store) / direct))
     best = min(plans, key=lambda p: p.ratio, default=None)
     return best if best is not None and (forced or best.ratio <= GAIN) else None
+
+
+def _scatters(found: Filter) -> bool:
+    """Whether results that follow each other along the block are close together, with others between."""
+    last = found.product.piece.access.index[-1]
+    step = last.coefficient(found.block.name).as_int()
+    return found.block.name in last.free and (step is None or step < LONG_PHASES)
 
 
 def _product(cpu: Cpu, shape: Shape) -> float:
