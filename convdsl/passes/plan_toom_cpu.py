@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from convdsl.ir.equation import Piece
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.plan_toom import GAIN, ToomPlan, data_elements, filter_in, tiles, toom_shape
 from convdsl.passes.tiles import Shape, shape_of
 from convdsl.passes.toom import Filter
-from convdsl.passes.toom_accuracy import most_results, within
+from convdsl.passes.toom_accuracy import block_of, most_results, within
 from convdsl.passes.toom_points import LEAST, MOST_TAPS
 
-TERMS_BLOCK = 192  # products that BLAS may add up one after the other
+TERMS_BLOCK = 192  # products that BLAS adds up one after the other, where the class allows it
 PART = 2**21  # products that are made before they are transformed: caches hold them
 LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
+LONG = 2**31
 LEAST_ROWS = 128  # rows of a product that keep BLAS busy
 BLOCK_ERROR = 1.5  # of sums in blocks of TERMS_BLOCK over those in the blocks of `block_of`
 
@@ -62,14 +64,15 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
     store = results * (cpu.scattered if _scatters(found) else cpu.store)
     direct = taps * (_product(cpu, own) + cpu.add * results)
     plans = []
-    most = most_results(taps, terms, accuracy, BLOCK_ERROR) or 0
-    for made in range(LEAST, most + 1):
-        if not within(made, taps, terms, accuracy, BLOCK_ERROR):
+    for made in range(LEAST, (most_results(taps, terms, accuracy) or 0) + 1):
+        if not within(made, taps, terms, accuracy):
             continue
+        block = most_terms(made, taps, terms, accuracy)
         inner = toom_shape(found, shape, made)
         points = made + taps - 1
         products = inner.batch * inner.m * inner.n
-        seconds = _product(cpu, inner) + cpu.add * products * -(-terms // TERMS_BLOCK)
+        cut = Shape(inner.batch * -(-terms // block), inner.m, inner.n, min(terms, block))
+        seconds = _product(cpu, cut) + cpu.add * products * -(-terms // block)
         data = data_elements(found) * tiles(found, made) * points * terms
         seconds += cpu.transform * data + cpu.transform / 4 * products
         plans.append(ToomPlan(made, taps, (seconds + store) / direct))
@@ -87,14 +90,15 @@ def _scatters(found: Filter) -> bool:
 def _product(cpu: Cpu, shape: Shape) -> float:
     """Seconds of a product."""
     rate = cpu.flops
-    for side in (shape.m, shape.n, min(shape.k, TERMS_BLOCK)):
+    for side in (shape.m, shape.n, shape.k):
         rate *= side / (side + cpu.half)
     return 2.0 * shape.batch * shape.m * shape.n * shape.k / max(rate, 1.0)
 
 
-def terms_block(extent: int, others: int) -> int:
-    """The length of blocks of an index, each of at most `TERMS_BLOCK` terms with the other ones."""
-    return balanced(extent, max(1, TERMS_BLOCK // others))
+def most_terms(results: int, taps: int, terms: int, accuracy: str) -> int:
+    """How many products BLAS may add up one after the other, for F(results, taps) to keep to a class."""
+    loose = within(results, taps, terms, accuracy, BLOCK_ERROR)
+    return TERMS_BLOCK if loose else block_of(terms)
 
 
 def balanced(extent: int, most: int) -> int:
@@ -102,19 +106,18 @@ def balanced(extent: int, most: int) -> int:
     return -(-extent // -(-extent // most))
 
 
-def part_of(outer: Sequence[int], inner: int) -> tuple[int, int]:
+def part_of(outer: Sequence[int | None], inner: int) -> tuple[int, int]:
     """How many of the `outer` loops are walked on the host, and the blocks of the next one; 0: whole.
 
-    A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows.
+    A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows. A loop
+    without a known extent is a long one.
     """
     most = max(PART // max(1, inner), LEAST_ROWS)
-    for at in range(len(outer)):
-        rest = 1
-        for extent in outer[at + 1 :]:
-            rest *= extent
-        if outer[at] * rest <= most:
+    counts = [LONG if extent is None else max(1, extent) for extent in outer]
+    for at, extent in enumerate(counts):
+        rest = prod(counts[at + 1 :])
+        if extent * rest <= most:
             return at, 0
-        if rest <= most:
-            block = balanced(outer[at], most // max(1, rest))
-            return (at + 1, 0) if block == 1 else (at, block)
+        if rest <= most // 2:
+            return at, most // rest if extent == LONG else balanced(extent, most // rest)
     return len(outer), 0

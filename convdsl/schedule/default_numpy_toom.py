@@ -1,7 +1,7 @@
 """The loops of Toom-Cook for NumPy: four equations as matrix products, a part of the results at a time.
 
     for part                                     of the batch and the tiles: `PART` bytes of products
-      for c_block                                `block_of_blas` terms
+      for c_block                                `most_terms`
         x_rows[u, c, q] = x[...]                 windows, zeros outside
         data[z, c, q]   = B[z, u] @ x_rows
         for z: product[z, q, r] += data[z].T @ taps[z]
@@ -20,7 +20,7 @@ from convdsl.ir.expr import Var
 from convdsl.ir.index import product
 from convdsl.passes.names import Names
 from convdsl.passes.phases import the_reduction
-from convdsl.passes.plan_toom_cpu import part_of, terms_block
+from convdsl.passes.plan_toom_cpu import balanced, most_terms, part_of
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.compute import Compute
@@ -39,20 +39,24 @@ class Steps(Protocol):
     def names(self, name: str) -> Names: ...
 
 
-def toom_loops(builder: Steps, step: Toom) -> None:
-    """Arrange what `step` has made."""
+def toom_loops(builder: Steps, step: Toom) -> bool:
+    """Arrange what `step` has made, where the product sums; say whether it does."""
     data, taps, made = step.tensors
+    if the_reduction(builder.state.pieces()[made].value) is None:
+        return False
     for transform in (taps, data):
         builder.map(transform, gemm=_own(builder.state.pieces()[transform]))
-    block = _product(builder, made, step.loops[2])
+    block = _product(builder, step)
     hosts = _results(builder, step)
     builder.do(Compute(data, made, block))
     if hosts:
         builder.do(Compute(made, step.equation, hosts[-1]))
+    return True
 
 
-def _product(builder: Steps, made: str, point: str) -> str:
+def _product(builder: Steps, step: Toom) -> str:
     """Blocks of terms around the points, each point a product that is added up. The loop of blocks."""
+    made, point = step.tensors[2], step.loops[2]
     piece = builder.state.pieces()[made]
     reduction = the_reduction(piece.value)
     assert reduction is not None
@@ -60,9 +64,12 @@ def _product(builder: Steps, made: str, point: str) -> str:
     long = max(depth, key=lambda v: v.extent.as_int() or 0)
     others = product(v.extent for v in depth if v is not long).as_int() or 1
     extent = long.extent.as_int() or 1
+    points = next(v.extent.as_int() or 1 for v in piece.vars if v.name == point)
+    taps = points - step.results + 1
+    most = most_terms(step.results, taps, extent * others, builder.state.accuracy)
     fresh = builder.names(made).fresh
     block, inside = fresh(f"{long.name}_block"), fresh(f"{long.name}_in")
-    builder.do(Split(made, long.name, terms_block(extent, others), block, inside))
+    builder.do(Split(made, long.name, balanced(extent, max(1, most // others)), block, inside))
     axes = [v.name for v in piece.vars if v.name != point]
     axes += [inside if v is long else v.name for v in depth]
     builder.do(Order(made, (block, point, *axes)))
@@ -82,7 +89,7 @@ def _results(builder: Steps, step: Toom) -> list[str]:
     rows = [v for v in free if v.name in in_data - in_taps]
     columns = [v.name for v in free if v.name not in in_data]
     outer = [*both, *rows]
-    hosts, size = part_of([v.extent.as_int() or 1 for v in outer], _others(pieces[made], outer))
+    hosts, size = part_of([v.extent.as_int() for v in outer], _others(pieces[made], outer))
     loops = [v.name for v in outer]
     around = loops[:hosts]
     if size:
