@@ -19,7 +19,7 @@ from convdsl.passes.names import Names
 from convdsl.passes.numpy_place import Context
 from convdsl.passes.plan import Choice
 from convdsl.passes.privatise import privatise
-from convdsl.schedule.lower_numpy import lower_nest
+from convdsl.schedule.lower_numpy import lower_nest, plain_loop
 from convdsl.schedule.nest import Nest
 from convdsl.schedule.regions import Region, region_of
 from convdsl.schedule.state import State
@@ -77,21 +77,32 @@ class _Lowering:
             nest = nest.renamed(names)
             pairs = zip(piece.vars, box, strict=bool(box))
             wanted = {v.name: region for v, region in pairs if region is not None}
-            inside = self._inside(label, nest, names, around)
+            inside = self._inside(label, nest, names, around, wanted)
             body += lower_nest(self.context, label, nest, inside, wanted)
         return body
 
     def _inside(
-        self, label: str, nest: Nest, names: Mapping[str, str], around: frozenset[str]
+        self,
+        label: str,
+        nest: Nest,
+        names: Mapping[str, str],
+        around: frozenset[str],
+        wanted: Mapping[str, Region],
     ) -> dict[str, Body]:
-        """What is computed in the loops of a nest, some of which were renamed."""
+        """What is computed in the loops of a nest, some of which were renamed, of the part `wanted`."""
         out: dict[str, Body] = {}
+        limits: dict[str, Region] = {}
+        for name, region in wanted.items():
+            plain = plain_loop(nest, name)
+            if plain is not None:
+                low = region.low - nest.values[name].without(plain.name)
+                limits[plain.name] = replace(region, low=low)
         for equation in self.state.system.equations:
             site = self.state.sites.get(equation.tensor)
             if site is None or site.reader != label:
                 continue
             loop = names.get(site.loop, site.loop)
-            regions = tuple(region_of(nest, equation.tensor, loop))
+            regions = tuple(region_of(nest, equation.tensor, loop, limits))
             self.regions[equation.tensor] = regions
             outside = {x.name for x in nest.loops[: nest.place(loop) + 1]}
             body = self.equation(equation, around | outside, regions)

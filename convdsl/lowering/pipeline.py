@@ -85,7 +85,7 @@ def lower_to_numpy(
     accuracy: str = "standard",
 ) -> Lowered:
     system, begun = _begin(system, given, trace, accuracy)
-    choices = choose_numpy(begun, algorithm)
+    choices = choose_numpy(begun, algorithm, accuracy)
     schedule = default_numpy(system, choices, given, accuracy)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system, accuracy=accuracy)

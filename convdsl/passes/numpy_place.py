@@ -30,6 +30,11 @@ class Context:
     data_first: tuple[str, ...]
     temps: list[Buffer] = field(default_factory=list)
 
+    @property
+    def constants(self) -> frozenset[str]:
+        """The tensors of literal numbers."""
+        return frozenset(t.name for t in self.system.constants)
+
     def temp(self, wanted: str, dtype: ValueType, dims: Sequence[Index]) -> Buffer:
         made = Buffer(self.names.fresh(wanted), dtype, tuple(dims), "temp")
         self.temps.append(made)

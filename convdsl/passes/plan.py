@@ -16,7 +16,8 @@ from convdsl.ir.index import product
 from convdsl.passes.columns import Columns, columns_of
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.phases import dense_form, the_reduction
-from convdsl.passes.plan_toom import plan_toom
+from convdsl.passes.plan_toom import ToomPlan, plan_toom
+from convdsl.passes.plan_toom_cpu import Cpu, plan_toom_cpu
 from convdsl.passes.relation import linear
 from convdsl.passes.tiles import Gpu
 
@@ -40,9 +41,12 @@ class Choice:
     results: int = 0
 
 
-def choose_numpy(system: System, wanted: Algorithm | None = None) -> dict[str, Choice]:
+def choose_numpy(
+    system: System, wanted: Algorithm | None = None, accuracy: str = "standard"
+) -> dict[str, Choice]:
     """Choices for the NumPy backend; `wanted` forces an algorithm where it is possible."""
-    return {q.tensor: _numpy(q, wanted) for q in system.equations}
+    data_first = [t.name for t in system.inputs]
+    return {q.tensor: _numpy(q, data_first, wanted, accuracy) for q in system.equations}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,9 @@ def choose_wgsl(
     return {q.tensor: _wgsl(q, data_first, wanted, bounds) for q in system.equations}
 
 
-def _numpy(equation: Equation, wanted: Algorithm | None) -> Choice:
+def _numpy(
+    equation: Equation, data_first: Sequence[str], wanted: Algorithm | None, accuracy: str
+) -> Choice:
     piece = equation.pieces[0]  # further ones hold the empty sum
     reduction = the_reduction(piece.value)
     if reduction is None:
@@ -76,6 +82,11 @@ def _numpy(equation: Equation, wanted: Algorithm | None) -> Choice:
     known = depth.as_int()
     if known is not None and known < CPU_DEPTH:
         return Choice("gather", f"products of only {_terms(known)}: multiply-adds on slices")
+    form = dense_form(piece, data_first) if wanted in (None, "toom") else None
+    forced = wanted == "toom"
+    found = plan_toom_cpu(form.pieces[0], Cpu(), accuracy, forced) if form is not None else None
+    if found is not None:
+        return _toom_choice(found, forced)
     shown = "any number of terms" if known is None else _terms(known)
     if columns is not None and _scatters(contraction, columns):
         reason = f"{shown} a product: one matrix product, then overlapping blocks are added"
@@ -159,8 +170,10 @@ def _toom(
         return None
     forced = wanted == "toom"
     found = plan_toom(form.pieces[0], Gpu(), bounds.accuracy, bounds.buffer, forced)
-    if found is None:
-        return None
+    return None if found is None else _toom_choice(found, forced)
+
+
+def _toom_choice(found: ToomPlan, forced: bool) -> Choice:
     made, taps = found.results, found.taps
     products = f"F({made},{taps}): {made + taps - 1} products for {made * taps}"
     why = "asked for" if forced else f"estimated at {found.ratio:.0%} of the time of the direct sum"

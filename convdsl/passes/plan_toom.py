@@ -75,7 +75,7 @@ def _meets(gemm: Contraction, summed: Var) -> bool:
     return any(summed.name in i.free and i.free & free for i in indices)
 
 
-def _tiles(found: Filter, results: int) -> int:
+def tiles(found: Filter, results: int) -> int:
     return -(-(found.count.as_int() or 0) // results)
 
 
@@ -85,36 +85,37 @@ def _rows(found: Filter, shape: Shape) -> int:
     return side // max(1, found.count.as_int() or 1)
 
 
-def _shape(found: Filter, shape: Shape, results: int) -> Shape:
+def toom_shape(found: Filter, shape: Shape, results: int) -> Shape:
+    """The sizes of the product, one for each point."""
     taps, terms = found.tap.extent.as_int() or 1, found.terms.as_int() or 1
-    along = _rows(found, shape) * _tiles(found, results)
+    along = _rows(found, shape) * tiles(found, results)
     rows = found.block in found.product.m
     m, n = (along, shape.n) if rows else (shape.m, along)
     return Shape(shape.batch * (results + taps - 1), m, n, terms)
 
 
-def _data_elements(found: Filter) -> int:
-    """How many elements of the data one result along the block, for each term, reads besides."""
+def data_elements(found: Filter) -> int:
+    """How many settings of other indices than the block and the terms the data have."""
     names = free_names(found.data.value)
     own = [v for v in found.product.piece.vars if v.name in names and v != found.block]
     return product(v.extent for v in own).as_int() or 1
 
 
 def _seconds(gpu: Gpu, found: Filter, shape: Shape, results: int) -> float:
-    inner = _shape(found, shape, results)
+    inner = toom_shape(found, shape, results)
     terms, count = inner.k, found.count.as_int() or 1
     points = results + (found.tap.extent.as_int() or 1) - 1
-    data = _data_elements(found) * terms
-    moved = data * (count + points * _tiles(found, results))  # read, and written transformed
+    data = data_elements(found) * terms
+    moved = data * (count + points * tiles(found, results))  # read, and written transformed
     moved += 2 * inner.batch * inner.m * inner.n + shape.batch * shape.m * shape.n
     return estimate(gpu, inner, False, True) + 4 * moved / gpu.bandwidth + 2 * gpu.launch
 
 
 def _fits(found: Filter, shape: Shape, results: int, largest: int) -> bool:
     """Whether all tensors that are made can be bound."""
-    inner = _shape(found, shape, results)
+    inner = toom_shape(found, shape, results)
     points = results + (found.tap.extent.as_int() or 1) - 1
-    data = points * _data_elements(found) * inner.k * _tiles(found, results)
+    data = points * data_elements(found) * inner.k * tiles(found, results)
     names = free_names(found.taps.value)
     own = [v for v in found.product.piece.vars if v.name in names]
     taps = points * (product(v.extent for v in own).as_int() or 1) * inner.k

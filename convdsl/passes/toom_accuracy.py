@@ -53,12 +53,12 @@ def error_multiple(results: int, taps: int, terms: int) -> float:
     return max(_MEASURED[results, taps][at - 1 : at + 1])
 
 
-def within(results: int, taps: int, terms: int, accuracy: str) -> bool:
-    """Whether a class allows F(results, taps)."""
-    return error_multiple(results, taps, terms) <= ALLOWED[accuracy]
+def within(results: int, taps: int, terms: int, accuracy: str, blocks: float = 1.0) -> bool:
+    """Whether a class allows F(results, taps); `blocks` multiplies the error: of longer ones."""
+    return error_multiple(results, taps, terms) * blocks <= ALLOWED[accuracy]
 
 
-def most_results(taps: int, terms: int, accuracy: str) -> int | None:
+def most_results(taps: int, terms: int, accuracy: str, blocks: float = 1.0) -> int | None:
     """The largest number of results at a time that a class allows; None where it allows none."""
-    allowed = (m for m, j in _MEASURED if j == taps and within(m, j, terms, accuracy))
+    allowed = (m for m, j in _MEASURED if j == taps and within(m, j, terms, accuracy, blocks))
     return max(allowed, default=None)

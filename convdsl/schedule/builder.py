@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from convdsl.ir.equation import System
+from convdsl.passes.contraction import contraction_of
 from convdsl.passes.names import Names
 from convdsl.passes.phases import Phased, Solved, dense_form, equation_with
 from convdsl.passes.plan import Choice
+from convdsl.passes.plan_toom import filter_in
 from convdsl.schedule.nest import Target, nest_of
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State
@@ -100,3 +102,16 @@ class Builder:
         found = Names(self.outside.union(*loops)).fresh(wanted)
         self.outside.add(found)
         return found
+
+    def toom(self, name: str, results: int) -> Toom | None:
+        """Toom-Cook for an equation whose relations are solved, where it is one filter."""
+        gemm = contraction_of(self.state.pieces()[name])
+        found = filter_in(gemm) if gemm is not None else None
+        if found is None:
+            return None
+        data, taps, made = (self.tensor(f"{name}_{n}") for n in ("data", "taps", "product"))
+        fresh = self.names(name).fresh
+        loops = fresh("tile"), fresh("u"), fresh("z")
+        step = Toom(name, found.block.name, found.tap.name, results, (data, taps, made), loops)
+        self.do(step)
+        return step

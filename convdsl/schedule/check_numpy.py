@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NoReturn
 
 from convdsl.ir.expr import Pred
@@ -9,11 +10,12 @@ from convdsl.ir.text_expr import pred_text
 from convdsl.schedule.check import refuse
 from convdsl.schedule.check_workers import check_workers
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
+from convdsl.schedule.numpy_operands import filled_operand
 from convdsl.schedule.show import shown_names
 
 
-def check_numpy(equation: str, nest: Nest) -> None:
-    """CdslError for a nest that is no host program as it is mapped."""
+def check_numpy(equation: str, nest: Nest, constants: Collection[str]) -> None:
+    """CdslError for a nest that is no host program as it is mapped; `constants` are tensors."""
     for tail in nest.tails:
         if tail.policy == "pad":
             free = tail.condition.index.free
@@ -26,7 +28,7 @@ def check_numpy(equation: str, nest: Nest) -> None:
     _check_order(equation, nest)
     check_workers(equation, nest)
     _check_products(equation, nest)
-    _check_axes(equation, nest)
+    _check_axes(equation, nest, constants)
 
 
 def _check_order(equation: str, nest: Nest) -> None:
@@ -81,8 +83,8 @@ def _check_products(equation: str, nest: Nest) -> None:
         )  # fmt: skip
 
 
-def _check_axes(equation: str, nest: Nest) -> None:
-    """Each axis of an expression has a range of its own."""
+def _check_axes(equation: str, nest: Nest, constants: Collection[str]) -> None:
+    """Each axis of an expression has a range of its own, but for an operand that is filled."""
     axes = {x.name for x in nest.loops if not x.on_host}
     for loop in nest.loops:
         tied = loop.extent.free & axes
@@ -94,7 +96,11 @@ def _check_axes(equation: str, nest: Nest) -> None:
             )  # fmt: skip
     if nest.reduction is None:
         return
-    for pred in conditions_of(nest):
+    conditions = conditions_of(nest)
+    filled = filled_operand(nest, conditions, constants)
+    for pred in conditions:
+        if filled is not None and pred in filled.conditions:
+            continue
         tied = pred.index.free & axes
         plain = all(pred.index.is_affine_in([n]) for n in tied)
         if len(tied) > 1 or not plain or (tied and pred.kind != "ge"):

@@ -13,7 +13,6 @@ from convdsl.passes.names import Names
 from convdsl.passes.padding import pad_index, padded_axes
 from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
-from convdsl.passes.plan_toom import filter_in
 from convdsl.passes.reduce_loops import FLUSH, most_parts
 from convdsl.passes.tiles import Gpu, Tiled, Tiles, WorkgroupLimits, choose_tiles
 from convdsl.passes.toom_accuracy import block_of
@@ -58,7 +57,9 @@ def default_schedule(
     """
     builder = _Builder(system, limits, given, accuracy)
     pending = list(builder.pending(choices))
-    pending.sort(key=lambda p: p[0] not in builder.toom)  # products first: they may pad operands
+    pending.sort(
+        key=lambda p: p[0] not in builder.products
+    )  # products first: they may pad operands
     for name, choice in pending:
         if choice is not None:
             builder.equation(name, choice)
@@ -78,7 +79,7 @@ class _Builder(Builder):
         super().__init__(system, "wgsl", given, accuracy)
         self.tiles: dict[str, Tiles] = {}
         self.limits = limits
-        self.toom = {s.tensors[2] for s in self.given.steps if isinstance(s, Toom)}
+        self.products = {s.tensors[2] for s in self.given.steps if isinstance(s, Toom)}
         self.gathered = {s.equation for s in self.given.steps if isinstance(s, Gather)}
 
     def equation(self, name: str, choice: Choice) -> None:
@@ -99,16 +100,11 @@ class _Builder(Builder):
 
     def transformed(self, name: str, results: int) -> Sequence[str]:
         """Toom-Cook: the tensors of both transforms and of the product."""
-        gemm = contraction_of(self.state.pieces()[name])
-        found = filter_in(gemm) if gemm is not None else None
-        if found is None:
+        step = self.toom(name, results)
+        if step is None:
             return ()
-        data, taps, made = (self.tensor(f"{name}_{n}") for n in ("data", "taps", "product"))
-        fresh = self.names(name).fresh
-        loops = fresh("tile"), fresh("u"), fresh("z")
-        step = Toom(name, found.block.name, found.tap.name, results, (data, taps, made), loops)
-        self.do(step)
-        self.toom.add(made)
+        data, taps, made = step.tensors
+        self.products.add(made)
         return made, taps, data  # the product first: it may pad its operands
 
     def few(self, name: str) -> str:
@@ -164,8 +160,8 @@ class _Builder(Builder):
             self.do(Pack(name, tensor, axes, copy))
             self.transpose(copy)
         gemm = contraction_of(self.state.pieces()[name]) or gemm
-        tiled = choose_tiles(gemm, Gpu(), self.limits, name in self.toom)
-        flush = block_of(gemm.extents[3].as_int() or 0) if name in self.toom else FLUSH
+        tiled = choose_tiles(gemm, Gpu(), self.limits, name in self.products)
+        flush = block_of(gemm.extents[3].as_int() or 0) if name in self.products else FLUSH
         gemm = self.padded(name, gemm, tiled)
         if tiled.parts > 1:
             name = self.parts(name, gemm, tiled.parts)

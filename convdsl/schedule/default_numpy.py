@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
@@ -14,11 +14,11 @@ from convdsl.passes.contraction import contraction_of
 from convdsl.passes.lower_numpy import as_stated
 from convdsl.passes.numpy_partial import TAPS
 from convdsl.passes.phases import equation_with
-from convdsl.passes.plan import Choice
+from convdsl.passes.plan import Algorithm, Choice
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
-from convdsl.schedule.chunks_numpy import chunked
+from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.columns import Columns
@@ -28,6 +28,7 @@ from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.split import Split
+from convdsl.schedule.verbs.toom import Toom
 
 CAP = 64 * 2**20  # bytes of a column buffer
 SHORT = 32  # a data axis below this length is merged with the others into one product
@@ -46,8 +47,11 @@ def default_numpy(
     The steps of a `given` schedule come first; what it says nothing of is filled in.
     """
     builder = _Builder(system, "numpy", given, accuracy)
+    for step in builder.given.steps:
+        if isinstance(step, Toom):
+            builder.toom_given(step)
     for name, choice in builder.pending(choices):
-        done = builder.equation(name, "phases" if choice is None else choice.algorithm)
+        done = builder.equation(name, Choice("phases", "") if choice is None else choice)
         if not done and not (
             builder.as_stated(name) and (choice is not None or builder.tied(name))
         ):
@@ -58,26 +62,45 @@ def default_numpy(
 
 
 class _Builder(Builder):
-    def equation(self, name: str, algorithm: str) -> bool:
+    def equation(self, name: str, choice: Choice) -> bool:
         """Arrange an equation as matrix products, where it has such a form."""
+        return self.attempt(lambda: self._arranged(name, choice.algorithm, choice.results))
+
+    def toom_given(self, step: Toom) -> None:
+        """Arrange what a given step has made, where nobody has."""
+        if not {step.equation, *step.tensors} & self.state.nests.keys():
+            self.attempt(lambda: toom_loops(self, step))
+
+    def attempt(self, arrange: Callable[[], bool]) -> bool:
+        """What `arrange` does, where it says that it has, and the loops can run; else nothing."""
         before, count = self.state, len(self.steps)
-        done = False
-        if algorithm == "phases":
-            phases = self.dense(name)
-            done = phases is not None and (chunked(self, name, phases) or self.product(name))
-        elif algorithm == "columns":
-            done = self.columns(name)
-        if done:
-            try:
+        try:
+            if arrange():
+                constants = {t.name for t in self.state.system.constants}
                 for label, nest in self.state.nests.items():
-                    check_numpy(label, nest)
+                    check_numpy(label, nest, constants)
                 check_sites(self.state)
                 return True
-            except CdslError:
-                pass  # slices over the taps do it, too
+        except CdslError:
+            pass  # slices over the taps do it, too
         self.state = before
         del self.steps[count:]
         return False
+
+    def _arranged(self, name: str, algorithm: Algorithm, results: int) -> bool:
+        match algorithm:
+            case "phases":
+                phases = self.dense(name)
+                if phases is None:
+                    return False
+                return chunked(self, name, phases) or self.product(name)
+            case "columns":
+                return self.columns(name)
+            case "toom":
+                step = self.toom(name, results) if self.dense(name) is not None else None
+                return step is not None and toom_loops(self, step)
+            case "gather":
+                return False
 
     def tied(self, name: str) -> bool:
         """Whether there is a relation left, which slices over the taps follow by themselves."""

@@ -28,7 +28,7 @@ from convdsl.ir.expr import (
     ge,
     map_index,
 )
-from convdsl.ir.index import const
+from convdsl.ir.index import const, maximum, minimum
 from convdsl.ir.interval import always, ranges_of, simplest
 from convdsl.ir.loop import For, If, Let, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
@@ -38,6 +38,7 @@ from convdsl.passes.reduce_loops import ACCUMULATE, identity
 from convdsl.passes.relation import bounds_from
 from convdsl.schedule.check_numpy import check_numpy, refuse_condition
 from convdsl.schedule.nest import Loop, Nest, conditions_of, product_factors, result_conditions
+from convdsl.schedule.numpy_operands import copy_filled, filled_operand
 from convdsl.schedule.numpy_results import Results, store_elements
 from convdsl.schedule.regions import Region
 
@@ -53,7 +54,7 @@ def lower_nest(
     `inside` are statements to put first into the body of a loop: what is computed there. `box` limits
     variables of the piece to regions.
     """
-    check_numpy(equation, nest)
+    check_numpy(equation, nest, context.constants)
     for name, region in box.items():  # one element an iteration needs no loop
         loop = plain_loop(nest, name)
         if loop is not None and region.single:
@@ -75,6 +76,8 @@ class _Lowering:
         self.axes = [x for x in nest.loops if not x.on_host]
         self.known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
         self.ranges = {x.name: Var(x.name, const(0), x.extent) for x in nest.loops}
+        self.frames = dict(self.ranges)
+        self.copies: Body = ()
         wanted = [p for v, region in box.items() for p in self._within(v, region)]
         self.free = [*self._open(result_conditions(nest)), *wanted]
         self.terms = [*self._open(conditions_of(nest)), *wanted]
@@ -85,9 +88,12 @@ class _Lowering:
         if value == region.low:
             return []
         loop = plain_loop(self.nest, name)
-        if loop is not None and region.inside:
+        if loop is not None:
             low = region.low - value.without(loop.name)
-            self.ranges[loop.name] = Var(loop.name, low, low + region.extent)
+            self.frames[loop.name] = Var(loop.name, low, low + region.extent)
+            high = minimum(low + region.extent, loop.extent)
+            part = Var(loop.name, *(simplest(i, self.known) for i in (maximum(low, 0), high)))
+            self.ranges[loop.name] = self.frames[loop.name] if region.inside else part
             return []
         return [ge(value - region.low), ge(region.low + region.extent - 1 - value)]
 
@@ -106,9 +112,9 @@ class _Lowering:
         self.results = results
         met = {p for p in self.free if p not in left}
         terms = [p for p in self.terms if p not in met]
-        work = results.fill(identity(reduction.op, reduction.dtype))
-        work += self._sum(results.target, reduction, terms, self.lead, self.rest)
-        return _wrap(items, (*work, *results.store()))
+        fill = results.fill(identity(reduction.op, reduction.dtype))
+        work = self._sum(results.target, reduction, terms, self.lead, self.rest)
+        return _wrap(items, (*self.copies, *fill, *work, *results.store()))
 
     def _sum(
         self,
@@ -134,16 +140,26 @@ class _Lowering:
     def _terms(self, target: Access, reduction: Reduce, conditions: Sequence[Pred]) -> Body:
         """One statement: a matrix product, or a sum over slices."""
         nest, names = self.nest, self.context.names
+        filled = filled_operand(nest, conditions, self.context.constants)
+        if filled is not None:
+            conditions = [p for p in conditions if p not in filled.conditions]
         variables, left = self._bounds(self.axes, conditions)
         levels = self._roles(variables)
         op = ACCUMULATE[reduction.op]
         if levels is not None:
-            a, b, roles = levels
+            pair, roles = levels
+            copy: Body = ()
+            if filled is not None:
+                copy, read = copy_filled(self.context, nest, filled, variables, self.frames)
+                pair = [read if e == map_index(filled.factor, nest.put) else e for e in pair]
+                if not self.rest:  # before the results are filled, so that the product fills them
+                    self.copies, copy = copy, ()
             whole = {x.name: x.extent for x in self.axes}
             cuts, roles, named = cut_product(names, roles, whole)
-            store = Store(target, Binary("*", a, b), op)
+            store = Store(target, Binary("*", *pair), op)
             body = nested(cuts, nested(roles, (store,)))
             body = body if named is None else (Let(named.name, named.value, body),)
+            body = (*copy, *body)
         else:
             in_rows = reduction.op == "sum" and reduction.dtype == "f32"
             cuts, slices = cut_terms(names, variables, target, in_rows)
@@ -152,7 +168,7 @@ class _Lowering:
         body += self.results.mark(variables)
         return (If(tuple(left), body),) if left else body
 
-    def _roles(self, variables: list[Var]) -> tuple[Expr, Expr, list[tuple[Var, Level]]] | None:
+    def _roles(self, variables: list[Var]) -> tuple[list[Expr], list[tuple[Var, Level]]] | None:
         """The operands of a matrix product and the roles of its loops; None for plain slices."""
         nest = self.nest
         if not any(x.level == "gemm" for x in self.axes):
@@ -172,8 +188,7 @@ class _Lowering:
             )
             roles.append((var, level))
         roles.sort(key=lambda r: ranks[r[1]])
-        a, b = (map_index(factor, nest.put) for factor in pair)
-        return a, b, roles
+        return [map_index(factor, nest.put) for factor in pair], roles
 
     # -- loops --------------------------------------------------------------------------------------
     def _hosts(

@@ -7,6 +7,7 @@ for t in 0..T/8                       reads col[l] with l = t*8 + ti - j, ti in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from convdsl.ir.expr import Var, ge, loads
@@ -29,47 +30,55 @@ class Region:
         return self.inside and self.extent == 1
 
 
-def region_of(nest: Nest, tensor: str, at: str) -> list[Region | None]:
+def region_of(
+    nest: Nest, tensor: str, at: str, limits: Mapping[str, Region]
+) -> list[Region | None]:
     """For each axis of a tensor what one iteration of the loop `at` reads; None for all of it.
 
-    All reads must see the tensor with the same axes.
+    All reads must see the tensor with the same axes. `limits` are the parts of its loops that a nest
+    runs over which itself makes a part of a tensor only.
     """
     inner = nest.loops[nest.place(at) + 1 :]
     reads = [load.access for load in loads(nest.piece.value) if load.access.tensor == tensor]
     out: list[Region | None] = []
     for axis, dim in enumerate(reads[0].dims):
-        found = {_range(nest.put(read.index[axis]), inner) for read in reads}
+        found = {_range(nest.put(read.index[axis]), inner, limits) for read in reads}
         region = found.pop() if len(found) == 1 else None
-        if region is None or _whole(region, dim, nest):
+        if region is None or _whole(region, dim, nest, limits):
             out.append(None)
         else:
-            out.append(replace(region, inside=_inside(region, dim, nest)))
+            same = region in limits.values()
+            out.append(region if same else replace(region, inside=_inside(region, dim, nest)))
     return out
 
 
-def _range(index: Index, inner: tuple[Loop, ...]) -> Region | None:
+def _range(index: Index, inner: tuple[Loop, ...], limits: Mapping[str, Region]) -> Region | None:
+    for loop in inner:
+        if index == sym(loop.name) and loop.name in limits:
+            return limits[loop.name]
     low = high = index
     for loop in reversed(inner):
         if not (low.is_affine_in([loop.name]) and high.is_affine_in([loop.name])):
             return None
-        low, high = _least(low, loop, True), _least(high, loop, False)
+        part = limits.get(loop.name, Region(const(0), loop.extent))
+        low, high = _least(low, loop, part, True), _least(high, loop, part, False)
         if loop.name in low.free | high.free:
             return None
     return Region(low, high - low + 1)
 
 
-def _least(index: Index, loop: Loop, least: bool) -> Index:
-    """The index at the end of the loop where it is least (or greatest); unchanged where unknown."""
+def _least(index: Index, loop: Loop, part: Region, least: bool) -> Index:
+    """The index at the end of a part of the loop where it is least (or greatest), where known."""
     step = index.coefficient(loop.name).as_int()
     if step is None or step == 0:
         return index
-    first = const(0)
-    return index.substitute({loop.name: first if (step > 0) == least else loop.extent - 1})
+    last = part.low + part.extent - 1
+    return index.substitute({loop.name: part.low if (step > 0) == least else last})
 
 
-def _whole(region: Region, dim: Index, nest: Nest) -> bool:
+def _whole(region: Region, dim: Index, nest: Nest, limits: Mapping[str, Region]) -> bool:
     """Whether the region is the whole axis, or of a length that is not the same in each iteration."""
-    every = {x.name for x in nest.loops}
+    every = {x.name for x in nest.loops}.union(*(r.low.free for r in limits.values()))
     if region.extent.free & every or not region.low.free & every:
         return True
     length, axis = region.extent.as_int(), dim.as_int()

@@ -126,9 +126,12 @@ class Schedule:
                 nest = replace(state.nests[step.equation], span=span)
                 state = state.with_nest(step.equation, nest)
         if complete:
-            check = check_numpy if self.target == "numpy" else check_nest
+            constants = {t.name for t in state.system.constants}
             for name, nest in state.nests.items():
-                check(name, nest)
+                if self.target == "numpy":
+                    check_numpy(name, nest, constants)
+                else:
+                    check_nest(name, nest)
             check_sites(state)
         return state
 

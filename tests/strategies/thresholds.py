@@ -11,7 +11,8 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, tiles
+from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, plan_toom_cpu, tiles
+from convdsl.passes.plan_toom_cpu import Cpu
 from convdsl.passes.tiles import Gpu, Tiles
 from convdsl.schedule import default, default_numpy
 
@@ -20,12 +21,15 @@ _TILES = (
     Tiles(16, 4, 4, 4, 4), Tiles(8, 8, 2, 4, 4),
 )  # fmt: skip
 _EAGER = Gpu(flops=1e3, bandwidth=1e30, launch=0.0)  # parts of sums cost nothing
+_SLOW = Cpu(flops=1e3, add=0.0, transform=0.0, store=0.0, scattered=0.0)  # products alone cost
 _NUMPY: Mapping[str, tuple[int, ...]] = {
     "CAP": (1, 16, 64, 256, default_numpy.CAP), "BLOCK": (1, 2, 3, default_numpy.BLOCK),
     "SHORT": (1, 2, default_numpy.SHORT), "LONG_PHASES": (1, 2, default_numpy.LONG_PHASES),
     "TAPS": (1, 2, 3, numpy_partial.TAPS), "ROW": (1, 2, numpy_partial.ROW),
     "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT),
     "SMALL_PRODUCT": (1, 8, numpy_cut.SMALL_PRODUCT), "TERMS": (1, 4, 16, numpy_cut.TERMS),
+    "PART": (1, 8, 64, plan_toom_cpu.PART), "LEAST_ROWS": (1, plan_toom_cpu.LEAST_ROWS),
+    "TERMS_BLOCK": (1, 2, 3, plan_toom_cpu.TERMS_BLOCK),
     "CPU_WIDTH": (1, plan.CPU_WIDTH), "CPU_DEPTH": (1, 2, plan.CPU_DEPTH),
 }  # fmt: skip
 
@@ -69,5 +73,7 @@ def for_wgsl(draw: st.DrawFn) -> Thresholds:
 
 @st.composite
 def for_numpy(draw: st.DrawFn) -> Thresholds:
-    values = {name: draw(st.sampled_from(some)) for name, some in _NUMPY.items()}
-    return Thresholds(values, (plan, numpy_partial, numpy_cut, default_numpy))
+    values: dict[str, Any] = {n: draw(st.sampled_from(some)) for n, some in _NUMPY.items()}
+    cpu = draw(st.sampled_from([Cpu(), _SLOW]))
+    values |= {"Cpu": lambda: cpu, "GAIN": draw(st.sampled_from([0.9, 1e30]))}
+    return Thresholds(values, (plan, plan_toom_cpu, numpy_partial, numpy_cut, default_numpy))

@@ -1,0 +1,123 @@
+"""Whether Toom-Cook pays for an equation on a CPU, and the parts that its four products are made in.
+
+Products of matrices go at the rate of BLAS, all else at that of memory: the transforms are products
+with small matrices, which read and write more than they multiply. The taps' transform counts as nothing:
+weights are bound, and it runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from convdsl.ir.equation import Piece
+from convdsl.passes.contraction import contraction_of
+from convdsl.passes.plan_toom import GAIN, ToomPlan, data_elements, filter_in, tiles, toom_shape
+from convdsl.passes.tiles import Shape, shape_of
+from convdsl.passes.toom import Filter
+from convdsl.passes.toom_accuracy import block_of, most_results, within
+from convdsl.passes.toom_points import LEAST, MOST_TAPS
+
+TERMS_BLOCK = 192  # products that BLAS adds up one after the other, where the class allows it
+PART = 2**21  # products that are made before they are transformed: caches hold them
+LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
+LONG = 2**31
+LEAST_ROWS = 128  # rows of a product that keep BLAS busy
+BLOCK_ERROR = 1.5  # of sums in blocks of TERMS_BLOCK over those in the blocks of `block_of`
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """What the estimate knows of one core: flops a second, and seconds an element.
+
+    A product with a side of `half` has half the rate. `add` of a product to others, `transform` of an
+    element of the result and of each one that it is made from, `store` of a result, `scattered` where
+    results that are neighbours in a product are none in memory.
+    """
+
+    flops: float = 130e9
+    half: int = 8
+    add: float = 0.4e-9
+    transform: float = 1.4e-9
+    store: float = 0.8e-9
+    scattered: float = 8e-9
+
+
+def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -> ToomPlan | None:
+    """The fastest transform of a dense piece that the class allows, where one is faster than the sum.
+
+    `forced` takes a slower one, too.
+    """
+    gemm = contraction_of(piece)
+    if gemm is None or gemm.reduction.dtype != "f32" or accuracy == "strict":
+        return None
+    found = filter_in(gemm)
+    shape = shape_of(gemm)
+    if found is None or shape is None:
+        return None
+    taps, count, terms = (e.as_int() for e in (found.tap.extent, found.count, found.terms))
+    if taps is None or count is None or terms is None or not 2 <= taps <= MOST_TAPS or count < 2:
+        return None
+    own = Shape(shape.batch, shape.m, shape.n, terms)
+    results = shape.batch * shape.m * shape.n
+    store = results * (cpu.scattered if _scatters(found) else cpu.store)
+    direct = taps * (_product(cpu, own) + cpu.add * results)
+    plans = []
+    for made in range(LEAST, (most_results(taps, terms, accuracy) or 0) + 1):
+        if not within(made, taps, terms, accuracy):
+            continue
+        block = most_terms(made, taps, terms, accuracy)
+        inner = toom_shape(found, shape, made)
+        points = made + taps - 1
+        products = inner.batch * inner.m * inner.n
+        cut = Shape(inner.batch * -(-terms // block), inner.m, inner.n, min(terms, block))
+        seconds = _product(cpu, cut) + cpu.add * products * -(-terms // block)
+        data = data_elements(found) * tiles(found, made) * points * terms
+        seconds += cpu.transform * data + cpu.transform / 4 * products
+        plans.append(ToomPlan(made, taps, (seconds + store) / direct))
+    best = min(plans, key=lambda p: p.ratio, default=None)
+    return best if best is not None and (forced or best.ratio <= GAIN) else None
+
+
+def _scatters(found: Filter) -> bool:
+    """Whether results that follow each other along the block are close together, with others between."""
+    last = found.product.piece.access.index[-1]
+    step = last.coefficient(found.block.name).as_int()
+    return found.block.name in last.free and (step is None or step < LONG_PHASES)
+
+
+def _product(cpu: Cpu, shape: Shape) -> float:
+    """Seconds of a product."""
+    rate = cpu.flops
+    for side in (shape.m, shape.n, shape.k):
+        rate *= side / (side + cpu.half)
+    return 2.0 * shape.batch * shape.m * shape.n * shape.k / max(rate, 1.0)
+
+
+def most_terms(results: int, taps: int, terms: int, accuracy: str) -> int:
+    """How many products BLAS may add up one after the other, for F(results, taps) to keep to a class."""
+    loose = within(results, taps, terms, accuracy, BLOCK_ERROR)
+    return TERMS_BLOCK if loose else block_of(terms)
+
+
+def balanced(extent: int, most: int) -> int:
+    """The length of as few blocks as there must be, none much shorter than the others."""
+    return -(-extent // -(-extent // most))
+
+
+def part_of(outer: Sequence[int | None], inner: int) -> tuple[int, int]:
+    """How many of the `outer` loops are walked on the host, and the blocks of the next one; 0: whole.
+
+    A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows. A loop
+    without a known extent is a long one.
+    """
+    most = max(PART // max(1, inner), LEAST_ROWS)
+    counts = [LONG if extent is None else max(1, extent) for extent in outer]
+    for at, extent in enumerate(counts):
+        rest = prod(counts[at + 1 :])
+        if extent * rest <= most:
+            return at, 0
+        if rest <= most // 2:
+            return at, most // rest if extent == LONG else balanced(extent, most // rest)
+    return len(outer), 0
