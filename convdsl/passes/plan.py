@@ -15,10 +15,11 @@ from convdsl.ir.expr import free_names, loads
 from convdsl.ir.index import product
 from convdsl.passes.columns import Columns, columns_of
 from convdsl.passes.contraction import Contraction, contraction_of
-from convdsl.passes.phases import dense_form, the_reduction
+from convdsl.passes.phases import DenseForm, Phased, dense_form, the_reduction
 from convdsl.passes.plan_toom import ToomPlan, plan_toom
 from convdsl.passes.plan_toom_cpu import Cpu, plan_toom_cpu
 from convdsl.passes.relation import linear
+from convdsl.passes.sides import count, sides_of
 from convdsl.passes.tiles import Gpu
 
 Algorithm = Literal["gather", "phases", "columns", "toom"]
@@ -45,8 +46,7 @@ def choose_numpy(
     system: System, wanted: Algorithm | None = None, accuracy: str = "standard"
 ) -> dict[str, Choice]:
     """Choices for the NumPy backend; `wanted` forces an algorithm where it is possible."""
-    data_first = [t.name for t in system.inputs]
-    return {q.tensor: _numpy(q, data_first, wanted, accuracy) for q in system.equations}
+    return {q.tensor: _numpy(system, q, wanted, accuracy) for q in system.equations}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,7 @@ def choose_wgsl(
     return {q.tensor: _wgsl(q, data_first, wanted, bounds) for q in system.equations}
 
 
-def _numpy(
-    equation: Equation, data_first: Sequence[str], wanted: Algorithm | None, accuracy: str
-) -> Choice:
+def _numpy(system: System, equation: Equation, wanted: Algorithm | None, accuracy: str) -> Choice:
     piece = equation.pieces[0]  # further ones hold the empty sum
     reduction = the_reduction(piece.value)
     if reduction is None:
@@ -82,16 +80,35 @@ def _numpy(
     known = depth.as_int()
     if known is not None and known < CPU_DEPTH:
         return Choice("gather", f"products of only {_terms(known)}: multiply-adds on slices")
+    data_first = [t.name for t in system.inputs]
     form = dense_form(piece, data_first) if wanted in (None, "toom") else None
     forced = wanted == "toom"
     found = plan_toom_cpu(form.pieces[0], Cpu(), accuracy, forced) if form is not None else None
     if found is not None:
         return _toom_choice(found, forced)
+    if wanted is None and form is not None:
+        reason = _in_chunks(form, system, accuracy)
+        if reason is not None:
+            return Choice("phases", reason)
     shown = "any number of terms" if known is None else _terms(known)
     if columns is not None and _scatters(contraction, columns):
         reason = f"{shown} a product: one matrix product, then overlapping blocks are added"
         return Choice("columns", reason)
     return Choice("phases", f"{shown} a product: a matrix product on strided views for each tap")
+
+
+def _in_chunks(form: DenseForm, system: System, accuracy: str) -> str | None:
+    """Why one product for all taps, a chunk of positions at a time, is the best plan; if it is."""
+    gemm = contraction_of(form.pieces[0])
+    sides = sides_of(gemm, [w.phase for w in form.ways if isinstance(w, Phased)]) if gemm else None
+    if gemm is None or sides is None or gemm.reduction.dtype != "f32":
+        return None
+    if not (sides.exact or (accuracy != "strict" and sides.may_meet_zeros(system))):
+        return None
+    if not sides.windows_pay(system):
+        return None
+    terms, rows = _terms(count(sides.summed)), count(sides.rows)
+    return f"one matrix product for all taps, {terms} for each of {_count(rows, 'row')}, in chunks"
 
 
 def _shared(contraction: Contraction) -> frozenset[str]:

@@ -18,6 +18,7 @@ from convdsl.passes.plan import Algorithm, Choice
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
+from convdsl.schedule.chunks_numpy import chunked
 from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule

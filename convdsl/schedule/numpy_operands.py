@@ -20,7 +20,7 @@ from convdsl.ir.loop import Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.numpy_place import Context
 from convdsl.schedule.nest import Nest, product_factors
-from convdsl.schedule.numpy_results import over
+from convdsl.schedule.numpy_slices import over
 
 Body = tuple[Stmt, ...]
 
