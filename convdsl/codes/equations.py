@@ -125,6 +125,29 @@ TABLE: dict[str, Code] = {
             toom y over t, j by 4 -> xt, wt, zt: tile, u, z     # 4 taps: 3.0 E0; by 5: 3.6 E0
         """,
     ),
+    "E0683": code(
+        "no such operand",
+        """
+        `reindex` copies an operand of a reduction: a factor of the product that is summed, called by the
+        first tensor that it reads, or `x.2` for a second one that reads `x`. The message lists them.
+        """,
+    ),
+    "E0684": code(
+        "indices that are not those of the operand",
+        """
+        The copy has an axis for each index that the operand depends on, in the order that is given:
+
+            reindex y: x by c, j, t -> xs          # x[c, t - j]
+        """,
+    ),
+    "E0685": code(
+        "a range that depends on another index",
+        """
+        The copy that `reindex` makes is a box: the range of each of its indices depends on sizes alone.
+        After `gather` a summed index runs from where it begins to count for one result; `phases` makes
+        ranges that do not depend on others.
+        """,
+    ),
     "E0674": code(
         "an index that cannot be padded",
         """

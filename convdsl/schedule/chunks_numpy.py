@@ -1,6 +1,6 @@
 """The schedule for NumPy of a product whose results go to their places a chunk of positions at a time.
 
-    for chunk                                    host, in parallel
+    for chunk                                    worker: chunks in parallel
       xs[taps, c, t] = windows of x              where taps are added to positions: `reindex`
       acc[m, r, t] = ws[m, r, (taps, c)] @ xs    one matrix product for all taps
       y[m, t*s + r] = acc[m, r, t]               for each phase
@@ -90,7 +90,7 @@ class _Chunks:
             chunk = self.builder.names(name).fresh("chunk")
             do(Fuse(name, tuple(hosts), chunk))
             hosts = [chunk]
-        self.builder.map(name, host=hosts, gemm=[*free, *summed])
+        self.builder.map(name, worker=hosts, gemm=[*free, *summed])
         if windows is not None and hosts:
             do(Compute(windows, name, hosts[-1]))
 

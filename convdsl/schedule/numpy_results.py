@@ -50,9 +50,10 @@ def store_elements(
     access = map_access(nest.piece.access, nest.put)
     value = map_index(nest.piece.value, nest.put)
     variables = [ranges[x.name] for x in own]
+    lengths = {x.name: x.extent.as_int() for x in own}
     if isinstance(value, Guard) and not loads(value.otherwise):
-        return with_rest(variables, conditions, value.conditions, access, value)
-    return over(variables, conditions, Store(access, value))
+        return with_rest(variables, conditions, value.conditions, access, value, lengths)
+    return over(variables, conditions, Store(access, value), (), lengths)
 
 
 class Results:
@@ -73,6 +74,7 @@ class Results:
         self.own = tuple(own)
         self.vars = tuple(ranges[x.name] for x in own)
         self.conditions = tuple(conditions)
+        self.lengths = {x.name: x.extent.as_int() for x in own}
         self.element = map_access(nest.piece.access, nest.put)
         same = context.system.tensor(self.element.tensor).dtype == reduction.dtype
         in_place = same and not nest.piece.guards and _walks_axes(self.element, self.own)
@@ -88,7 +90,7 @@ class Results:
         """Store to all results, or to their places in a buffer."""
         store = Store(access, value, "+" if accumulate else None)
         if access == self.element:
-            return over(self.vars, self.conditions, store)
+            return over(self.vars, self.conditions, store, (), self.lengths)
         names = {x.name for x in self.own}
         ends = [
             p for p in self.conditions if len(p.index.free & names) == 1
@@ -122,7 +124,7 @@ class Results:
             return joined
         value = _filled(around, self._total(self.target, self.hit, nest.put))
         apart = _interleaved(self.element, self.vars)
-        return over(self.vars, self.conditions, Store(self.element, value), apart)
+        return over(self.vars, self.conditions, Store(self.element, value), apart, self.lengths)
 
     def _total(self, target: Access, hit: Access | None, put: Put) -> Expr:
         total: Expr = Load(target, self.reduction.dtype)

@@ -6,7 +6,7 @@ the one with the smaller step: `t*8 + r < T` bounds t for each r.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from convdsl.ir.expr import Access, Guard, Pred, Var
 from convdsl.ir.index import maximum, minimum
@@ -16,13 +16,21 @@ from convdsl.ir.loop import nest as nested
 from convdsl.passes.relation import bounds_from
 
 Body = tuple[Stmt, ...]
+Lengths = Mapping[str, int | None]
 
 
 def over(
-    own: Sequence[Var], conditions: Sequence[Pred], store: Store, apart: Collection[str] = ()
+    own: Sequence[Var],
+    conditions: Sequence[Pred],
+    store: Store,
+    apart: Collection[str] = (),
+    lengths: Lengths | None = None,
 ) -> Body:
-    """A store over loops, those slices that no condition ties to another one; `apart` are none, too."""
-    order, hosts = _arranged(own, conditions, apart)
+    """A store over loops, those slices that no condition ties to another one; `apart` are none, too.
+
+    `lengths` says how long loops of an unknown range are at most.
+    """
+    order, hosts = _arranged(own, conditions, apart, lengths)
     bounded, tests = _bounded(order, conditions)
     loops = _levels(bounded, hosts)
     return nested(loops, (If(tuple(tests), (store,)),) if tests else (store,))
@@ -34,20 +42,21 @@ def with_rest(
     inner: Sequence[Pred],
     access: Access,
     guard: Guard,
+    lengths: Lengths | None = None,
 ) -> Body:
     """A store of `guard` over loops: its value where the `inner` conditions hold, else the other one.
 
     Where they bound one slice alone, what is left of it on both sides is filled; otherwise everything
     is filled first.
     """
-    order, hosts = _arranged(own, (*conditions, *inner))
+    order, hosts = _arranged(own, (*conditions, *inner), (), lengths)
     around, tests = _bounded(order, conditions)
     within, more = _bounded(order, (*conditions, *inner))
     cut = [n for n, (a, b) in enumerate(zip(around, within, strict=True)) if a != b]
     value, rest = Store(access, guard.value), Store(access, guard.otherwise)
     if tests or more or len(cut) != 1 or order[cut[0]].name in hosts:
-        inside = over(own, (*conditions, *inner), value)
-        return (*over(own, conditions, rest), *inside)
+        inside = over(own, (*conditions, *inner), value, (), lengths)
+        return (*over(own, conditions, rest, (), lengths), *inside)
     (at,) = cut
     whole, part = around[at], within[at]
     known = ranges_of(around)
@@ -71,18 +80,18 @@ def _around(loops: Sequence[Var], at: int, hosts: set[str], body: Body) -> Body:
 
 
 def _arranged(
-    own: Sequence[Var], conditions: Sequence[Pred], apart: Collection[str] = ()
+    own: Sequence[Var], conditions: Sequence[Pred], apart: Collection[str], lengths: Lengths | None
 ) -> tuple[list[Var], set[str]]:
     """The loops, those that run on the host first, and the names of these."""
     names = [x.name for x in own]
-    lengths = {x.name: x.extent.as_int() for x in own}
+    found = {x.name: x.extent.as_int() for x in own} if lengths is None else lengths
     hosts = set(apart)
     for pred in conditions:
         tied = [n for n in names if n in pred.index.free and n not in hosts]
         if len(tied) > 1:
-            known = all(lengths[n] is not None for n in tied)
+            known = all(found[n] is not None for n in tied)
             steps = {n: abs(pred.index.coefficient(n).as_int() or 1 << 31) for n in tied}
-            tied.sort(key=lambda n: (lengths[n] or 0 if known else 0, steps[n]))
+            tied.sort(key=lambda n: ((found[n] or 0) * known, steps[n]))
             hosts |= set(tied[:-1])
     first = [x for x in own if x.name in hosts]
     return first + [x for x in own if x.name not in hosts], hosts

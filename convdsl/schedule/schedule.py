@@ -30,6 +30,7 @@ from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
+from convdsl.schedule.verbs.reindex import Reindex
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
@@ -171,6 +172,9 @@ class Schedule:
         loops: tuple[str, str, str],
     ) -> Schedule:
         return self.then(Toom(equation, block, tap, results, tensors, loops))
+
+    def reindex(self, equation: str, operand: str, indices: Iterable[str], name: str) -> Schedule:
+        return self.then(Reindex(equation, operand, tuple(indices), name))
 
     def pack(self, equation: str, tensor: str, axes: Iterable[int], name: str) -> Schedule:
         return self.then(Pack(equation, tensor, tuple(axes), name))

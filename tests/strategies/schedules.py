@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from convdsl.diagnostics import CdslError
 from convdsl.ir.expr import loads
 from convdsl.passes.names import Names
+from convdsl.passes.reindex import indices_of
 from convdsl.schedule.nest import Nest, Target, operands, unsolved
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State, start
@@ -29,6 +30,7 @@ from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
+from convdsl.schedule.verbs.reindex import Reindex
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
@@ -101,6 +103,8 @@ class Draw:
         tied = unsolved(pieces[equation]) is not None
         if not tied and equation not in state.nests and self.chance(12):
             return self.toom(state, equation)
+        if not tied and equation not in state.nests and self.chance(12):
+            return self.reindex(state, equation)
         if tied or self.chance(7):
             return self.relation(state, equation)
         return self.loops(state, equation, state.nest(equation))
@@ -136,6 +140,18 @@ class Draw:
         if kind <= 11:
             return Pad(equation, self.pick([*free, *summed]), self.pick((2, 3, 4, 0)))
         return Gather(equation)
+
+    def reindex(self, state: State, equation: str) -> Step:
+        """Of an operand by the indices that it depends on, most often."""
+        piece, nest = state.pieces()[equation], state.nest(equation)
+        reduction = nest.reduction
+        known = operands(reduction) if reduction is not None else {}
+        if reduction is None or not known or self.chance(3):
+            return Reindex(equation, self.pick(_WILD), self.some(_WILD), self.new(state, nest))
+        operand = self.pick(list(known))
+        used = indices_of(piece, reduction, known[operand])
+        indices = tuple(self.draw(st.permutations(used))) if self.chance(97) else self.some(_WILD)
+        return Reindex(equation, operand, indices, self.new(state, nest))
 
     def toom(self, state: State, equation: str) -> Step:
         """Of sizes that are exact, so that results compare by ==, or of one that is refused."""

@@ -34,6 +34,7 @@ from convdsl.schedule.verbs.pad import Pad
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.pipeline import Pipeline
+from convdsl.schedule.verbs.reindex import Reindex
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
@@ -100,6 +101,11 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
            map zt: tile -> thread
            map y: tile -> thread
            map y.hole: t_gap -> thread""",
+    ),
+    "reindex": (
+        UP, {"C": 3, "L": 5, "K": 6, "Q": 27}, "phases y over o, k -> t, r, j",
+        "reindex y: x by c, j, t -> xs",
+        "map xs: t -> thread\nmap y: t -> thread\nmap y.hole: t_gap -> thread",
     ),
     "pack": (
         MATMUL, {"M": 6, "K": 10, "N": 8}, "", "pack y: a by 1, 0 -> a_packed",
@@ -318,6 +324,7 @@ def test_methods_make_the_same_steps() -> None:
         .phases("y", "o", "k", "t", "r", "j")
         .columns("y", "col")
         .toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z"))
+        .reindex("y", "x", ("c", "j", "t"), "xs")
         .pack("y", "w", (1, 0), "w_packed")
         .rfactor("y", "c", 64, "part", "y_part")
         .pad("y", "c", 16)
@@ -340,6 +347,7 @@ def test_methods_make_the_same_steps() -> None:
         Materialise("h"), Inline("e"), Gather("y"), Solve("y", "l"),
         Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
         Toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z")),
+        Reindex("y", "x", ("c", "j", "t"), "xs"),
         Pack("y", "w", (1, 0), "w_packed"), Rfactor("y", "c", 64, "part", "y_part"),
         Pad("y", "c", 16), Split("y", "c", 16, "co", "ci", "pad"),
         Split("y", "m", 4, "mo", "mi"),
