@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from convdsl.backends.numpy import code
 from convdsl.backends.numpy.code import Item
@@ -28,11 +28,16 @@ def arrays(scope: Scope, used: set[str], given: Set[str]) -> list[Item]:
                 out.append(code.assign(name, widen(buffer.name, scope)))
             elif buffer.memory == "temp":
                 out.append(_make(buffer, scope))
-    for (dtype, shape), text in scope.scratch.items():
+    return [*out, *scratch(scope.scratch, scope, used), *_views(program.buffers, scope, used)]
+
+
+def scratch(made: Mapping[tuple[str, Dims], str], scope: Scope, used: set[str]) -> list[Item]:
+    out: list[Item] = []
+    for (dtype, shape), text in made.items():
         if text in used:
             kind = code.np("int32" if dtype == "i32" else "float32")
             out.append(code.assign(code.name(text), empty(shape, kind, scope)))
-    return out + _views(program.buffers, scope, used)
+    return out
 
 
 def widen(buffer: str, scope: Scope) -> ast.expr:

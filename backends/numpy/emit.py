@@ -6,12 +6,13 @@ become Python loops, and so does as much of a nest as has no NumPy form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from convdsl.backends.numpy import code
 from convdsl.backends.numpy.access import NotVector
-from convdsl.backends.numpy.arrays import allocate
+from convdsl.backends.numpy.arrays import allocate, scratch
 from convdsl.backends.numpy.code import Blank, Comment, Item
 from convdsl.backends.numpy.folds import Folded
 from convdsl.backends.numpy.fuse import Chain, chain, covers, fills, simplify
@@ -20,7 +21,7 @@ from convdsl.backends.numpy.header import module_text
 from convdsl.backends.numpy.integers import condition
 from convdsl.backends.numpy.module import NumpyModule
 from convdsl.backends.numpy.nest import elementwise, make_nest
-from convdsl.backends.numpy.render import names_in
+from convdsl.backends.numpy.render import has_products, names_in
 from convdsl.backends.numpy.scope import Scope
 from convdsl.ir.expr import Var, ge
 from convdsl.ir.folding import folds
@@ -118,27 +119,39 @@ def _statement(stmt: Stmt, scope: Scope) -> list[Item]:
             raise NotImplementedError
 
 
-def _loop(var: Var, scope: Scope, inner: object, level: Level = "host") -> list[Item]:
+def _loop(
+    var: Var, scope: Scope, inner: Callable[[], list[Item]], level: Level = "host"
+) -> list[Item]:
     """A Python loop around what `inner()` emits, or a function that threads call."""
-    assert callable(inner)
     low = None if scope.facts.expand(var.low).as_int() == 0 else scope.integer(var.low)
     bounds = code.bounds(low, scope.integer(var.high))
-    once = scope.facts.expand(var.extent).as_int() in (0, 1)
-    with scope.facts.scope():
-        scope.facts.enter(var)
-        scope.host_depth += 1
-        body = inner()
-        scope.host_depth -= 1
     name = scope.identifier(var.name)
+
+    def body() -> list[Item]:
+        with scope.facts.scope():
+            scope.facts.enter(var)
+            scope.host_depth += 1
+            out = inner()
+            scope.host_depth -= 1
+        return out
+
     if level != "worker":
-        return [code.loop(name, bounds, body)]
+        return [code.loop(name, bounds, body())]
+    with scope.worker(var.name) as own:
+        items = body()
+    each, run = (scope.names.get("worker", f"{w} {var.name}", f"{w}_{name}") for w in ("each", "run"))
+    used = names_in(items)
     private = [b for b in scope.buffers.values() if b.memory == "worker"]
-    body = [*allocate(private, scope, names_in(body)), *body]
-    if once:
-        return [code.loop(name, bounds, body)]
-    each = scope.names.get("worker", var.name, f"each_{name}")
-    call = code.call(scope.helper("_on_threads"), code.name(each), code.call("range", *bounds))
-    return [code.function(each, [name], body), code.evaluate(call)]
+    inside = [b for b in private if any(var.name in d.free for d in b.dims)]
+    once = [b for b in private if b not in inside]  # for all iterations of a thread
+    made = [*allocate(once, scope, used), *scratch(own, scope, used)]
+    items = [*allocate(inside, scope, used), *items]
+    if scope.facts.expand(var.extent).as_int() in (0, 1):
+        return [code.loop(name, bounds, [*made, *items])]
+    helper = scope.helper("_products_on_threads" if has_products(items) else "_on_threads")
+    make = [*made, code.function(run, [name], items), ast.Return(code.name(run))]
+    call = code.call(helper, code.name(each), code.call("range", *bounds))
+    return [code.function(each, [], make), code.evaluate(call)]
 
 
 def _chain(found: Chain, scope: Scope) -> list[Item]:

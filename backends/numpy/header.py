@@ -11,12 +11,13 @@ from convdsl.backends.numpy import code
 from convdsl.backends.numpy.arrays import empty, needed
 from convdsl.backends.numpy.code import Item
 from convdsl.backends.numpy.folds import PLAINLY, Folded, binder, function, split
-from convdsl.backends.numpy.helpers import IMPORTS, texts
+from convdsl.backends.numpy.helpers import texts, with_needed
 from convdsl.backends.numpy.integers import bare_product
 from convdsl.backends.numpy.module import NumpyModule
 from convdsl.backends.numpy.names import identifier
 from convdsl.backends.numpy.render import docstring, names_in, render
 from convdsl.backends.numpy.scope import Scope
+from convdsl.backends.numpy.threads import imports
 from convdsl.diagnostics import CdslError, InternalError
 from convdsl.ir.index import as_name, product, sym
 from convdsl.ir.loop import Buffer
@@ -45,10 +46,10 @@ def module_text(
     if folds:
         suites.append(binder(entry, arguments, folds, scope))
     mentioned = names_in(suites)
-    used = scope.helpers & mentioned
-    standard = [line for name in sorted(used) for line in IMPORTS.get(name, ())]
-    imports = [*standard, *([""] if standard else []), "import numpy as np"]
-    lines = [*docstring("\n".join([heading, "", *about])), "", *imports]
+    used = with_needed(scope.helpers & mentioned)
+    standard = imports(used)
+    lines = [*docstring("\n".join([heading, "", *about])), "", *standard]
+    lines += [*([""] if standard else []), "import numpy as np"]
     lines += _constants(scope, mentioned)
     for suite in suites:
         lines += ["", "", *render([suite])]

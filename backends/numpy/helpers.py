@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# name -> (text, names of further helpers it calls)
+from convdsl.backends.numpy.threads import NEEDS, ON_THREADS, PRODUCTS_ON_THREADS
+
 HELPERS: dict[str, str] = {
     "_check": '''
 def _check(name, array, shape, dtype):
@@ -45,61 +46,8 @@ def _bind(function, inputs, folds, constants):
 
     return bound
 ''',
-    "_on_threads": '''
-def _on_threads(function, numbers):
-    """function(i) for all numbers, on this thread and those of the pool; the first error is raised."""
-    pool = _pool() if len(numbers) > 1 else None
-    if pool is None:
-        for i in numbers:
-            function(i)
-        return
-    left, errors, ended = list(reversed(numbers)), [], threading.Semaphore(0)
-
-    def work():
-        with np.errstate(all="ignore"):  # each thread has its own
-            while left:
-                try:
-                    i = left.pop()
-                except IndexError:  # another thread took it
-                    break
-                try:
-                    if not errors:
-                        function(i)
-                except BaseException as error:
-                    errors.append(error)
-                finally:
-                    ended.release()
-
-    try:
-        for _ in range(min(pool[1], len(numbers) - 1)):
-            pool[0].submit(work)
-    except RuntimeError:  # no new threads any more, as at exit
-        pass
-    try:
-        work()
-        for _ in numbers:  # a thread of the pool that comes later finds nothing to do
-            ended.acquire()
-    finally:
-        left.clear()
-    if errors:
-        raise errors[0]
-
-
-def _pool():
-    """Threads beside this one and their number, made once in a process; None for one processor."""
-    process = os.getpid()  # a fork has no threads of its parent
-    if process not in _POOLS:
-        if hasattr(os, "sched_getaffinity"):
-            count = len(os.sched_getaffinity(0))
-        else:
-            count = os.cpu_count() or 1
-        count = min(count, 8) - 1
-        _POOLS.setdefault(process, (ThreadPoolExecutor(count), count) if count else None)
-    return _POOLS[process]
-
-
-_POOLS = {}
-''',
+    "_on_threads": ON_THREADS,
+    "_products_on_threads": PRODUCTS_ON_THREADS,
     "_strided": '''
 def _strided(array, start, shape, steps):
     """The view whose element (i, j, ..) is array[start + i*steps[0] + j*steps[1] + ..]."""
@@ -165,14 +113,9 @@ _ERFC = (-0.82215223, 1.48851587, -1.13520398, 0.27886807,
 }
 
 
-# What a helper needs besides NumPy, all of it in the standard library.
-IMPORTS: dict[str, tuple[str, ...]] = {
-    "_on_threads": (
-        "import os",
-        "import threading",
-        "from concurrent.futures import ThreadPoolExecutor",
-    ),
-}
+def with_needed(used: set[str]) -> set[str]:
+    """Helpers with those that they call."""
+    return used.union(*(NEEDS.get(name, ()) for name in used))
 
 
 def texts(used: set[str]) -> list[list[str]]:

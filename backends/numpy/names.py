@@ -10,7 +10,8 @@ from collections.abc import Iterable
 RESERVED = frozenset({
     "np", "out", "range", "min", "max", "slice", "sum", "tuple", "list", "zip", "str",
     "ValueError", "name", "array", "shape", "dtype", "run", "bind", "dict", "isinstance", "int",
-    "len", "id", "set", "TypeError", "os", "threading", "ThreadPoolExecutor",
+    "len", "id", "set", "TypeError", "os", "sys", "threading", "types", "ctypes", "glob",
+    "ThreadPoolExecutor",
 })  # fmt: skip
 
 

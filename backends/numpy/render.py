@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from convdsl.backends.numpy.code import Blank, Comment, Item, Suite
@@ -40,20 +40,25 @@ def quoted(line: str) -> str:
 
 def names_in(items: Sequence[Item]) -> set[str]:
     """All variables that a body mentions."""
-    out: set[str] = set()
+    return {n.id for n in _nodes(items) if isinstance(n, ast.Name)}
+
+
+def has_products(items: Sequence[Item]) -> bool:
+    """Whether a body calls BLAS."""
+    return any(isinstance(n, ast.Attribute) and n.attr in ("matmul", "dot") for n in _nodes(items))
+
+
+def _nodes(items: Sequence[Item]) -> Iterator[ast.AST]:
     for item in items:
         match item:
             case Suite(header, body, _, orelse):
-                out |= names_in(body) | names_in(orelse) | _names(header)
+                yield from ast.walk(header)
+                yield from _nodes(body)
+                yield from _nodes(orelse)
             case ast.stmt():
-                out |= _names(item)
+                yield from ast.walk(item)
             case _:
                 pass
-    return out
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _header(node: ast.For | ast.If | ast.FunctionDef) -> str:

@@ -8,7 +8,8 @@ kernel (or, for a local, at the start of its kernel).
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from convdsl.backends.numpy import code
@@ -53,6 +54,7 @@ class Scope:
         self.aliases: dict[tuple[str, Dims], Alias] = {}
         self.helpers: set[str] = set()
         self.scratch: dict[tuple[str, Dims], str] = {}
+        self._worker = ""
         self.prepared: dict[str, tuple[str, ast.expr]] = {}
         self.host_depth = 0
         self.merges_output = False
@@ -123,8 +125,19 @@ class Scope:
         """An array made once at the start of the function; its content lasts for one statement."""
         key = (dtype, shape)
         if key not in self.scratch:
-            self.scratch[key] = self.names.get("scratch", f"{dtype} {shape}", "scratch")
+            name = f"{self._worker} {dtype} {shape}"
+            self.scratch[key] = self.names.get("scratch", name, "scratch")
         return self.scratch[key]
+
+    @contextmanager
+    def worker(self, loop: str) -> Iterator[dict[tuple[str, Dims], str]]:
+        """The scratch arrays of what is emitted inside a worker loop, which each thread makes."""
+        outside = self.scratch, self._worker
+        self.scratch, self._worker = {}, loop
+        try:
+            yield self.scratch
+        finally:
+            self.scratch, self._worker = outside
 
     def prepare(self, node: ast.expr, tensor: str) -> ast.expr:
         """A name for a value that is computed once, before the first kernel."""

@@ -17,17 +17,6 @@ TABLE: dict[str, Code] = {
         Two loops become one by `fuse`. What `compute` puts into a worker loop has none of its own.
         """,
     ),
-    "E0681": code(
-        "a matrix product inside a worker loop",
-        """
-        A product of matrices has threads of its own, as many as there are processors. One in each
-        iteration of a worker loop would start that many again for every thread, and NumPy cannot tell
-        it not to. Leave the loop around a product on the host, and compute the product before:
-
-            map col: l -> gemm, k -> gemm, c -> gemm
-            map y: n -> worker
-        """,
-    ),
     "E0682": code(
         "iterations of a worker loop that may meet",
         """

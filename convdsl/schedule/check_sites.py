@@ -28,16 +28,14 @@ def check_sites(state: State) -> None:
 
 
 def _check_inside(label: str, nest: Nest, reader: str, around: str) -> None:
-    """What is computed in a worker loop has none of its own, and no matrix products."""
-    for loop in nest.loops:
-        if loop.level not in ("worker", "gemm"):
-            continue
-        code, instead = ("E0681", "slice") if loop.level == "gemm" else ("E0680", "host")
+    """What is computed in a worker loop has none of its own."""
+    loop = next((x for x in nest.loops if x.level == "worker"), None)
+    if loop is not None:
         refuse(
-            label, nest, code,
+            label, nest, "E0680",
             f"it is computed in the worker loop `{around}` of `{reader}`, and `{loop.name}` is "
-            f"mapped to {loop.level}", loop.name,
-            f"`map {label}: {loop.name} -> {instead}`, or `map {reader}: {around} -> host`",
+            "mapped to worker", loop.name,
+            f"`map {label}: {loop.name} -> host`, or `map {reader}: {around} -> host`",
         )  # fmt: skip
 
 

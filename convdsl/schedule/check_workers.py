@@ -10,7 +10,7 @@ from convdsl.schedule.nest import Nest
 
 
 def check_workers(equation: str, nest: Nest) -> None:
-    """One worker loop around all that it makes, products apart, no result made by two iterations."""
+    """One worker loop around all that it makes, and no result made by two iterations."""
     workers = [x for x in nest.loops if x.level == "worker"]
     if not workers:
         return
@@ -27,13 +27,6 @@ def check_workers(equation: str, nest: Nest) -> None:
             f"the worker loop `{loop.name}` stands inside the summed loop `{summed.name}`: its "
             "threads would meet after each term", loop.name,
             f"put it outside: `order {equation}: {loop.name}, {summed.name}`",
-        )  # fmt: skip
-    product = next((x for x in nest.loops if x.level == "gemm"), None)
-    if product is not None:
-        refuse(
-            equation, nest, "E0681",
-            f"the matrix product of `{product.name}` stands inside the worker loop `{loop.name}`",
-            product.name, f"`map {equation}: {loop.name} -> host`: the product has threads of its own",
         )  # fmt: skip
     if not apart([_store(nest, loop.name)]):
         refuse(

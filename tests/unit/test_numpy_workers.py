@@ -9,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +61,14 @@ def _arrays() -> tuple[Array, Array]:
 def _with_threads(
     module: NumpyModule, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> dict[str, Any]:
-    """The module as on a machine with so many processors."""
+    """The module as on a machine with so many processors, the first one of its process."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)), raising=False)
-    names = namespace_of(module)
-    names["_pool"]()
-    monkeypatch.undo()
-    return names
+    monkeypatch.delitem(sys.modules, "_convdsl_threads", raising=False)
+    return namespace_of(module)
 
 
-def _call_each(names: dict[str, Any], function: Callable[[int], None], count: int) -> None:
-    names["_on_threads"](function, range(count))
+def _call_each(names: dict[str, Any], function: Callable[[int], Any], count: int) -> None:
+    names["_on_threads"](lambda: function, range(count))
 
 
 @pytest.mark.parametrize("count", [2, 3, 8])
@@ -90,25 +88,35 @@ def test_iterations_run_on_several_threads(count: int, monkeypatch: pytest.Monke
 
 
 def test_each_iteration_runs_once_in_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop of the kernel is given to the pool, and its temporaries are made in each iteration."""
+    """The loop of the kernel is given to the pool, and each thread makes its temporaries once."""
     names = _with_threads(_module(), monkeypatch, 3)
-    shares, ran = names["_on_threads"], list[int]()
+    shares, ran, made = names["_on_threads"], list[int](), list[int]()
 
-    def counted(function: Callable[[int], None], numbers: range) -> None:
-        def one(i: int) -> None:
-            ran.append(i)
-            function(i)
+    def counted(make: Callable[[], Callable[[int], None]], numbers: range) -> None:
+        def one() -> Callable[[int], None]:
+            made.append(threading.get_ident())
+            function = make()
+
+            def run(i: int) -> None:
+                ran.append(i)
+                function(i)
+
+            return run
 
         shares(one, numbers)
 
     names["_on_threads"] = counted
     names["up"](*_arrays())
     assert sorted(ran) == list(range(12))
+    assert 1 <= len(made) == len(set(made)) <= 3
 
 
 def test_no_more_threads_than_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
     names = _with_threads(_module(), monkeypatch, 500)
-    assert names["_pool"]()[1] == 7
+    pool = _Busy()
+    names["_pool"] = lambda: pool
+    _call_each(names, lambda i: None, 100)
+    assert pool.asked == 7
 
 
 def test_results_are_the_same_for_every_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,11 +133,13 @@ def test_results_are_the_same_for_every_number_of_threads(monkeypatch: pytest.Mo
 
 def test_one_processor_or_iteration_makes_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     names = _with_threads(_module(), monkeypatch, 1)
-    assert names["_pool"]() is None
     names["up"](*_arrays())
-    names = namespace_of(_module())
+    assert names["_SHARED"].pool is None
+    names = _with_threads(_module(), monkeypatch, 8)
     _call_each(names, lambda i: None, 1)
-    assert names["_POOLS"] == {}
+    _call_each(names, lambda i: None, 0)
+    assert names["_SHARED"].pool is None
+    monkeypatch.undo()
     text = _module(sizes={**SIZES, "N": 2}).text
     assert "_on_threads" in text
     split = UP.replace("    order y", "    split y: n by 16 -> no, ni\n    order y")
@@ -159,8 +169,11 @@ def test_the_first_error_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
 class _Busy:
     """A pool whose threads never get to it."""
 
-    def submit(self, work: Callable[[], None]) -> None:
-        pass
+    asked = 0
+
+    def submit(self, work: Callable[[], None]) -> Future[None]:
+        self.asked += 1
+        return Future()
 
 
 class _Gone:
@@ -169,10 +182,10 @@ class _Gone:
 
 
 @pytest.mark.parametrize("pool", [_Busy(), _Gone()])
-def test_the_caller_alone_gets_it_done(pool: object) -> None:
+def test_the_caller_alone_gets_it_done(pool: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """And leaves what comes after an error."""
-    names = namespace_of(_module())
-    names["_pool"] = lambda: (pool, 3)
+    names = _with_threads(_module(), monkeypatch, 4)
+    names["_pool"] = lambda: pool
     ran = list[int]()
     _call_each(names, ran.append, 10)
     assert ran == list(range(10))
@@ -186,6 +199,35 @@ def test_the_caller_alone_gets_it_done(pool: object) -> None:
     with pytest.raises(KeyError, match="three"):
         _call_each(names, function, 10)
     assert ran == [0, 1, 2, 3]
+
+
+def test_no_call_returns_before_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither with an error: what has begun still writes to its arrays."""
+    names = _with_threads(_module(), monkeypatch, 2)
+    barrier, end, done = threading.Barrier(2, timeout=60), threading.Event(), list[int]()
+    caller = threading.get_ident()
+
+    def function(i: int) -> None:
+        barrier.wait()
+        if threading.get_ident() == caller:
+            threading.Timer(0.2, end.set).start()
+            raise KeyError("first")
+        end.wait(60)
+        done.append(i)
+
+    with pytest.raises(KeyError, match="first"):
+        _call_each(names, function, 2)
+    assert len(done) == 1
+
+
+def test_an_error_of_what_makes_the_arrays_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = _with_threads(_module(), monkeypatch, 2)
+
+    def make() -> Callable[[int], None]:
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        names["_on_threads"](make, range(5))
 
 
 def test_special_values_raise_no_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +272,6 @@ def test_a_fork_has_a_pool_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     want = names["up"](*arrays)  # the threads are there now
 
     def child() -> None:
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
         barrier, waited = threading.Barrier(3, timeout=60), list[int]()
         _call_each(names, lambda i: waited.append(barrier.wait()), 3)
         assert sorted(waited) == [0, 1, 2]
@@ -300,14 +341,17 @@ kernel y
 """
 
 
-def test_buffers_of_an_iteration_are_made_inside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_thread_makes_its_buffers_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A vector, a scalar and a view, beside a temporary that all threads share."""
     program = read_program(SHARED)
     verify(program)
     module = emit_module(program)
-    head, inside = module.text.split("def each_n(n):")
-    made = ["a = np.empty((6,), np.float32)", "s = np.empty((), np.float32)"]
-    assert all(line in inside and line not in head for line in made)
+    head, rest = module.text.split("def each_n():")
+    made, inside = rest.split("def run_n(n):")
+    lines = [
+        "a = np.empty((6,), np.float32)", "s = np.empty((), np.float32)", "a_2d = a.reshape(2, 3)",
+    ]  # fmt: skip
+    assert all(x in made and x not in head and x not in inside for x in lines)
     assert "t = np.empty((N, 6), np.float32)" in head
     x = np.random.default_rng(1).integers(-9, 9, (50, 6)).astype(np.float32)
     for count in (1, 2, 8):
@@ -315,11 +359,43 @@ def test_buffers_of_an_iteration_are_made_inside_it(monkeypatch: pytest.MonkeyPa
         assert (names["shared"](x) == 2 * x - x.sum(axis=1, keepdims=True)).all()
 
 
+GROWING = """
+func growing(N)
+  buffer x: f32[N, N] input
+  buffer y: f32[N] output
+kernel y
+  worker a: f32[n + 1]
+  worker b: f32[N]
+  for n in 0..N worker
+    for m in 0..n + 1 slice
+      a[m] = x[n, m]
+    for m in 0..N slice
+      b[m] = x[n, m]
+    y[n] = 0.0
+    for m in 0..n + 1 slice
+      y[n] += a[m]
+    for m in 0..N slice
+      y[n] += b[m]
+"""
+
+
+def test_a_buffer_of_a_size_of_the_iteration_is_made_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = emit_module(read_program(GROWING))
+    made, inside = module.text.split("def each_n():")[1].split("def run_n(n):")
+    assert "b = np.empty((N,)" in made
+    assert "a = np.empty((n + 1,)" in inside
+    x = np.random.default_rng(1).integers(-9, 9, (50, 50)).astype(np.float32)
+    names = _with_threads(module, monkeypatch, 3)
+    assert (names["growing"](x) == np.tril(x).sum(axis=1) + x.sum(axis=1)).all()
+
+
 def test_only_modules_with_workers_import_more_than_numpy() -> None:
     lines = [line for line in _module().text.splitlines() if line.startswith(("import", "from"))]
     assert lines == [
         "import os",
+        "import sys",
         "import threading",
+        "import types",
         "from concurrent.futures import ThreadPoolExecutor",
         "import numpy as np",
     ]
