@@ -142,10 +142,7 @@ def _loop(
     each, run = (scope.names.get("worker", f"{w} {var.name}", f"{w}_{name}") for w in ("each", "run"))
     used = names_in(items)
     private = [b for b in scope.buffers.values() if b.memory == "worker"]
-    inside = [b for b in private if any(var.name in d.free for d in b.dims)]
-    once = [b for b in private if b not in inside]  # for all iterations of a thread
-    made = [*allocate(once, scope, used), *scratch(own, scope, used)]
-    items = [*allocate(inside, scope, used), *items]
+    made = [*allocate(private, scope, used), *scratch(own, scope, used)]
     if scope.facts.expand(var.extent).as_int() in (0, 1):
         return [code.loop(name, bounds, [*made, *items])]
     helper = scope.helper("_products_on_threads" if has_products(items) else "_on_threads")

@@ -11,7 +11,7 @@ RESERVED = frozenset({
     "np", "out", "range", "min", "max", "slice", "sum", "tuple", "list", "zip", "str",
     "ValueError", "name", "array", "shape", "dtype", "run", "bind", "dict", "isinstance", "int",
     "len", "id", "set", "TypeError", "os", "sys", "threading", "types", "ctypes", "glob",
-    "ThreadPoolExecutor",
+    "SimpleQueue",
 })  # fmt: skip
 
 

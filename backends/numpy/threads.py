@@ -9,18 +9,18 @@ def _on_threads(make, numbers, most=None):
     `most` threads, or one for each of up to 8 processors: this one and others of the pool. Raises
     the first error.
     """
-    others = min(_processors(8) if most is None else most, len(numbers)) - 1
-    if others < 1:
+    most = _processors(8) if most is None else most
+    if most < 2 or len(numbers) < 2:
         run = make() if numbers else None
         for i in numbers:
             run(i)
         return
-    left, errors, tasks = list(reversed(numbers)), [], []
+    left, errors, begun, ended, told = list(reversed(numbers)), [], [], [], SimpleQueue()
 
     def work():
         try:
             with np.errstate(all="ignore"):  # each thread has its own
-                run = make()
+                run = make() if left else None
                 while left:
                     try:
                         i = left.pop()
@@ -31,22 +31,28 @@ def _on_threads(make, numbers, most=None):
             left.clear()
             errors.append(error)
 
+    def beside():
+        begun.append(None)
+        work()
+        ended.append(None)
+        told.put(None)
+
+    def wait():  # a thread that comes later finds nothing left
+        left.clear()
+        while len(ended) < len(begun):
+            told.get()
+
     try:
-        try:
-            for _ in range(others):
-                tasks.append(_pool().submit(work))
-        except RuntimeError:  # no new threads any more, as at exit
-            pass
+        tasks = _tasks(most - 1)
+        for _ in range(min(most, len(numbers)) - 1):
+            tasks.put(beside)
         work()
     finally:
-        left.clear()
-        for task in tasks:
-            try:
-                if not task.cancel():  # it has begun
-                    task.exception()
-            except BaseException as error:  # an interrupt: what has begun still writes
-                errors.append(error)
-                task.exception()
+        try:
+            wait()
+        except BaseException as error:  # an interrupt, but others still write to the arrays
+            errors.append(error)
+            wait()
     if errors:
         raise errors[0]
 
@@ -58,12 +64,21 @@ def _processors(most):
     return min(os.cpu_count() or 1, most)
 
 
-def _pool():
-    """The threads beside the calling ones; they start when they are needed."""
+def _tasks(count):
+    """The queue of functions that the pool calls, with so many threads or more."""
     with _SHARED.lock:
-        if _SHARED.pool is None:
-            _SHARED.pool = ThreadPoolExecutor(max(os.cpu_count() or 1, 8))
-        return _SHARED.pool
+        try:
+            while _SHARED.threads < count:
+                threading.Thread(target=_serve, args=(_SHARED.tasks,), daemon=True).start()
+                _SHARED.threads += 1
+        except RuntimeError:  # no new threads any more, as at exit
+            pass
+        return _SHARED.tasks
+
+
+def _serve(tasks):
+    while True:
+        tasks.get()()
 
 
 def _shared():
@@ -73,17 +88,20 @@ def _shared():
     up; `holders` the calls that keep it at one thread, `before` what it had before them.
     """
     new = types.ModuleType("_convdsl_threads")
-    new.lock, new.pool = threading.Lock(), None
     new.blas, new.holders, new.before = None, set(), None
-    state = sys.modules.setdefault(new.__name__, new)
+
+    def begin():
+        new.lock, new.tasks, new.threads = threading.Lock(), SimpleQueue(), 0
 
     def forked():  # without the threads of its parent, and their calls
-        before, new.before = new.before, None
-        new.lock, new.pool = threading.Lock(), None
+        begin()
         new.holders.clear()
+        before, new.before = new.before, None
         if before is not None:
             new.blas[1](before)
 
+    begin()
+    state = sys.modules.setdefault(new.__name__, new)
     if state is new and hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forked)
     return state
@@ -167,7 +185,7 @@ IMPORTS: dict[str, tuple[str, ...]] = {
         "import sys",
         "import threading",
         "import types",
-        "from concurrent.futures import ThreadPoolExecutor",
+        "from queue import SimpleQueue",
     ),
     "_products_on_threads": ("import ctypes", "import glob"),
 }

@@ -16,8 +16,7 @@ Sites = tuple[Site, ...]
 def check_workers(program: LoopProgram, sites: Sites) -> None:
     """No iteration of a worker loop stores to what another one touches, but in its own buffers.
 
-    Those exist in worker loops alone. A worker loop has no other one inside, and no matrix products,
-    which have threads of their own.
+    Those exist in worker loops alone, and a worker loop has no other one inside.
     """
     for site in sites:
         for access in site.accesses():
@@ -28,8 +27,8 @@ def check_workers(program: LoopProgram, sites: Sites) -> None:
             continue
         inside = [s for s in _below(site, sites) if s is not site]
         for inner in inside:
-            if isinstance(inner.stmt, For) and inner.stmt.level.startswith(("worker", "gemm.")):
-                inner.fail("workers", f"a {inner.stmt.level} loop inside a worker loop")
+            if isinstance(inner.stmt, For) and inner.stmt.level == "worker":
+                inner.fail("workers", "a worker loop inside a worker loop")
         touches: dict[str, list[Touch]] = {}
         for inner in inside:
             for tensor, touch in _touches(inner, len(site.parents)):

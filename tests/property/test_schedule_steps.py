@@ -73,7 +73,10 @@ def test_steps_for_numpy(drawn: Scheduled) -> None:
     event("run" if state.nests else "run without loops")
     if any(x.level == "worker" for nest in state.nests.values() for x in nest.loops):
         event("run on workers")
-    same(compiled(drawn)(**subject.arrays), subject, "the module")
+    kernel = compiled(drawn)
+    same(kernel(**subject.arrays), subject, "the module")
+    if "_products_on_threads" in kernel.source:
+        event("run with products on workers")
 
 
 @pytest.mark.gpu

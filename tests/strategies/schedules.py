@@ -311,7 +311,7 @@ class Draw:
         if target == "numpy":
             hosts = [x.name for x in nest.loops if x.on_host]
             mine = [x.name for x in free if x.on_host] or [x.name for x in free]
-            if mine and {x.level for x in nest.loops} <= {"host", "slice"} and self.chance(90):
+            if mine and all(x.level != "worker" for x in nest.loops) and self.chance(90):
                 worker = self.pick(mine)
                 hosts = [worker, *(n for n in hosts if n != worker)]
                 out.append(Map(equation, ((worker, "worker"),)))

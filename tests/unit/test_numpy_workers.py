@@ -9,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ def test_each_iteration_runs_once_in_a_kernel(monkeypatch: pytest.MonkeyPatch) -
 def test_no_more_threads_than_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
     names = _with_threads(_module(), monkeypatch, 500)
     pool = _Busy()
-    names["_pool"] = lambda: pool
+    names["_tasks"] = lambda count: pool
     _call_each(names, lambda i: None, 100)
     assert pool.asked == 7
 
@@ -134,11 +134,11 @@ def test_results_are_the_same_for_every_number_of_threads(monkeypatch: pytest.Mo
 def test_one_processor_or_iteration_makes_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     names = _with_threads(_module(), monkeypatch, 1)
     names["up"](*_arrays())
-    assert names["_SHARED"].pool is None
+    assert names["_SHARED"].threads == 0
     names = _with_threads(_module(), monkeypatch, 8)
     _call_each(names, lambda i: None, 1)
     _call_each(names, lambda i: None, 0)
-    assert names["_SHARED"].pool is None
+    assert names["_SHARED"].threads == 0
     monkeypatch.undo()
     text = _module(sizes={**SIZES, "N": 2}).text
     assert "_on_threads" in text
@@ -171,21 +171,14 @@ class _Busy:
 
     asked = 0
 
-    def submit(self, work: Callable[[], None]) -> Future[None]:
+    def put(self, task: Callable[[], None]) -> None:
         self.asked += 1
-        return Future()
 
 
-class _Gone:
-    def submit(self, work: Callable[[], None]) -> None:
-        raise RuntimeError("cannot schedule new futures after shutdown")
-
-
-@pytest.mark.parametrize("pool", [_Busy(), _Gone()])
-def test_the_caller_alone_gets_it_done(pool: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_caller_alone_gets_it_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """And leaves what comes after an error."""
     names = _with_threads(_module(), monkeypatch, 4)
-    names["_pool"] = lambda: pool
+    names["_tasks"] = lambda count: _Busy()
     ran = list[int]()
     _call_each(names, ran.append, 10)
     assert ran == list(range(10))
@@ -199,6 +192,17 @@ def test_the_caller_alone_gets_it_done(pool: object, monkeypatch: pytest.MonkeyP
     with pytest.raises(KeyError, match="three"):
         _call_each(names, function, 10)
     assert ran == [0, 1, 2, 3]
+
+
+def test_without_new_threads_the_caller_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    names = _with_threads(_module(), monkeypatch, 4)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    ran = list[int]()
+    _call_each(names, ran.append, 10)
+    assert ran == list(range(10))
 
 
 def test_no_call_returns_before_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,36 +363,6 @@ def test_each_thread_makes_its_buffers_once(monkeypatch: pytest.MonkeyPatch) -> 
         assert (names["shared"](x) == 2 * x - x.sum(axis=1, keepdims=True)).all()
 
 
-GROWING = """
-func growing(N)
-  buffer x: f32[N, N] input
-  buffer y: f32[N] output
-kernel y
-  worker a: f32[n + 1]
-  worker b: f32[N]
-  for n in 0..N worker
-    for m in 0..n + 1 slice
-      a[m] = x[n, m]
-    for m in 0..N slice
-      b[m] = x[n, m]
-    y[n] = 0.0
-    for m in 0..n + 1 slice
-      y[n] += a[m]
-    for m in 0..N slice
-      y[n] += b[m]
-"""
-
-
-def test_a_buffer_of_a_size_of_the_iteration_is_made_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = emit_module(read_program(GROWING))
-    made, inside = module.text.split("def each_n():")[1].split("def run_n(n):")
-    assert "b = np.empty((N,)" in made
-    assert "a = np.empty((n + 1,)" in inside
-    x = np.random.default_rng(1).integers(-9, 9, (50, 50)).astype(np.float32)
-    names = _with_threads(module, monkeypatch, 3)
-    assert (names["growing"](x) == np.tril(x).sum(axis=1) + x.sum(axis=1)).all()
-
-
 def test_only_modules_with_workers_import_more_than_numpy() -> None:
     lines = [line for line in _module().text.splitlines() if line.startswith(("import", "from"))]
     assert lines == [
@@ -396,6 +370,6 @@ def test_only_modules_with_workers_import_more_than_numpy() -> None:
         "import sys",
         "import threading",
         "import types",
-        "from concurrent.futures import ThreadPoolExecutor",
+        "from queue import SimpleQueue",
         "import numpy as np",
     ]
