@@ -139,7 +139,9 @@ def _loop(
         return [code.loop(name, bounds, body())]
     with scope.worker(var.name) as own:
         items = body()
-    each, run = (scope.names.get("worker", f"{w} {var.name}", f"{w}_{name}") for w in ("each", "run"))
+    each, run = (
+        scope.names.get("worker", f"{w} {var.name}", f"{w}_{name}") for w in ("each", "run")
+    )
     used = names_in(items)
     private = [b for b in scope.buffers.values() if b.memory == "worker"]
     made = [*allocate(private, scope, used), *scratch(own, scope, used)]

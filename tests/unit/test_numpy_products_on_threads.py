@@ -1,4 +1,4 @@
-"""Matrix products in worker loops of generated NumPy modules: who keeps BLAS at one thread, and until when."""
+"""Matrix products in worker loops of generated NumPy modules, and the threads of BLAS meanwhile."""
 
 from __future__ import annotations
 
