@@ -7,7 +7,7 @@ door. `compile` is called once for each combination of known sizes and absent in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -139,6 +139,15 @@ class Executable(ABC):
 
         A fold whose results are among `arrays` is not run.
         """
+
+    def ready(
+        self, names: Sequence[str], constants: Mapping[str, Any]
+    ) -> Callable[[Sequence[Array], Array | None], Array] | None:
+        """`run` for checked arrays in the order of `names`, beside what calls have in common.
+
+        None where every call has to go through `run`.
+        """
+        return None
 
     def prepare(self, name: str, array: Array) -> Any:
         """A bound constant in the form that `run` of every variant of the kernel takes it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from convdsl.diagnostics import CdslError
-from convdsl.kernel import Kernel, Options
+from convdsl.kernel import Kernel
 from convdsl.registry import backend
 from convdsl.schedule.find import find_schedule
 from convdsl.sema.instantiate import check_absent
@@ -16,6 +16,7 @@ from convdsl.sema.without import without
 from convdsl.syntax.ast import Program
 from convdsl.syntax.parser import load, parse
 from convdsl.syntax.printer import print_program
+from convdsl.variants import Options
 
 if TYPE_CHECKING:
     from os import PathLike

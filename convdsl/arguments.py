@@ -64,6 +64,11 @@ def by_name(
     return out
 
 
+def dtype_of(tensor: Tensor) -> np.dtype[Any]:
+    """The dtype of arrays for a tensor."""
+    return _WANTED[tensor.dtype]
+
+
 def as_array(tensor: Tensor, value: object) -> Array:
     """The value as an array of the tensor's dtype, by `__array__`, the buffer protocol or DLPack.
 

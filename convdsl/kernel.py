@@ -4,99 +4,39 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from convdsl.arguments import Array, as_array, by_name, check_dtype, check_out, uploadable
+from convdsl.arguments import (
+    Array,
+    as_array,
+    by_name,
+    check_dtype,
+    check_out,
+    dtype_of,
+    uploadable,
+)
+from convdsl.calls import Call, Calls, Signature, signature
 from convdsl.constants import Constants
-from convdsl.diagnostics import CdslError, InternalError, Note
+from convdsl.diagnostics import CdslError, Note
 from convdsl.ir.equation import Tensor
-from convdsl.registry import backend
 from convdsl.sema.emptiness import check_reductions
 from convdsl.sema.instantiate import instantiate
 from convdsl.sema.model import ResolvedOp
 from convdsl.sema.sizes import complete_sizes, solve_sizes
 from convdsl.sema.without import without
+from convdsl.variants import CACHE, Options, Variants
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from convdsl.backends.base import Executable, Plan
     from convdsl.backends.wgsl.runtime.timing import Stopwatch
-    from convdsl.passes.plan import Algorithm
-    from convdsl.schedule.schedule import Schedule
 
 _OF_ARGUMENTS = ("E0303", "E0304", "E0352", "E0354")
-CACHE = 64  # variants (combinations of sizes and absent inputs) kept for one kernel
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Everything that changes the text of a kernel, sizes apart.
-
-    `fixed` are the sizes given at compile time, `dynamic` those that stay symbols in the text;
-    `absent` are the inputs that no call can pass.
-    """
-
-    op: ResolvedOp
-    text: str
-    params: Mapping[str, int | float]
-    target: str
-    accuracy: str
-    limits: str
-    fixed: Mapping[str, int]
-    dynamic: frozenset[str]
-    absent: frozenset[str] = frozenset()
-    algorithm: Algorithm | None = None
-    schedule: Schedule | None = None
-
-
-_Key = tuple[tuple[tuple[str, int], ...], frozenset[str]]
-
-
-class Variants:
-    """Compiled variants by the sizes in their text and the absent inputs; bounded, thread-safe."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._lock = Lock()
-        self._made: OrderedDict[_Key, Executable] = OrderedDict()
-        self.latest: Executable | None = None
-
-    def get(self, sizes: Mapping[str, int], absent: frozenset[str]) -> Executable:
-        static = {n: v for n, v in sizes.items() if n not in self._options.dynamic}
-        key = (tuple(sorted(static.items())), absent)
-        with self._lock:
-            found = self._made.get(key)
-            if found is None:
-                found = self._made[key] = self._compile(static, absent)
-                while len(self._made) > CACHE:
-                    self._made.popitem(last=False)
-            else:
-                self._made.move_to_end(key)
-            self.latest = found
-            return found
-
-    def facts(self, executable: Executable) -> tuple[dict[str, int], frozenset[str]]:
-        """The sizes in an executable's text, and the inputs that it goes without."""
-        with self._lock:
-            for (static, absent), made in self._made.items():
-                if made is executable:
-                    return dict(static), absent
-        raise InternalError("the variant is no longer kept")
-
-    def _compile(self, sizes: Mapping[str, int], absent: frozenset[str]) -> Executable:
-        from convdsl.backends.base import Request
-
-        o = self._options
-        op = without(o.op, absent)
-        system = instantiate(op, o.params, sizes, absent)
-        check_reductions(op, o.params, system)
-        request = Request(system, o.accuracy, o.limits, o.algorithm, o.schedule)
-        return backend(o.target).compile(request)
 
 
 class Kernel:
@@ -106,6 +46,7 @@ class Kernel:
         self._options = options
         self._variants = Variants(options)
         self._constants = Constants({})
+        self._calls = Calls()
         self._known: OrderedDict[object, tuple[dict[str, int], frozenset[str]]] = OrderedDict()
         self._lock = Lock()
 
@@ -125,6 +66,12 @@ class Kernel:
             CdslError: for arrays that do not fit the op (E03xx).
             DeviceError: when the machine cannot run it.
         """
+        key = signature(args, arrays)
+        call = self._calls.get(key) if key is not None else None
+        if call is not None and self._variants.again(call.variant, call.executable):
+            plain = (*args, *arrays.values()) if arrays else args
+            if out is None or call.takes(out, plain):
+                return call.run(plain, out)
         try:
             named = by_name(self._options.op.name, self._free, args, arrays, self._gone)
             given = self._checked(named)
@@ -135,7 +82,10 @@ class Kernel:
             # As given: a float16 input that was widened is not to be written either.
             inputs = {n: v if isinstance(v, np.ndarray) else given[n] for n, v in named.items()}
             out = check_out(self.output, out, self._shape(sizes), inputs | self._constants.arrays)
-        return executable.run(given | self._constants.of(executable, sizes), sizes, out)
+        constants = self._constants.of(executable, sizes)
+        if key is not None and all(given[n] is a for n, a in named.items()):
+            self._keep(key, executable, tuple(named), constants, sizes)
+        return executable.run(given | constants, sizes, out)
 
     def bind(self, /, **arrays: Any) -> Kernel:
         """A kernel in which these inputs are constants, prepared once; also before sizes are known.
@@ -318,6 +268,24 @@ class Kernel:
             while len(self._known) > CACHE:
                 self._known.popitem(last=False)
         return executable, sizes
+
+    def _keep(
+        self,
+        key: Signature,
+        executable: Executable,
+        names: tuple[str, ...],
+        constants: Mapping[str, Any],
+        sizes: dict[str, int],
+    ) -> None:
+        """Remember a call that was checked, where its executable has a shorter way."""
+        run = executable.ready(names, constants)
+        if run is None:
+            return
+        absent = frozenset(t.name for t in self._options.op.inputs) - {*names, *constants}
+        variant = self._variants.key(sizes, absent)
+        bound = tuple(self._constants.arrays.values())
+        shape, dtype = self._shape(sizes), dtype_of(self.output)
+        self._calls.keep(key, Call(executable, variant, run, shape, dtype, bound))
 
     def _shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         values = {**{n: v for n, v in self._options.params.items() if isinstance(v, int)}, **sizes}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from convdsl.backends.base import Array, Backend, Executable, Request
@@ -69,21 +69,41 @@ class NumpyExecutable(Executable):
         }  # fmt: skip
 
     def run(self, arrays: Mapping[str, Any], sizes: Mapping[str, int], out: Array | None) -> Array:
-        given = [arrays[name] for name in self.module.parameters]
-        options: dict[str, Any] = {"out": out}
-        kept = {f.function: f for f in self.module.folds if arrays.keys() >= set(f.results)}
-        if kept:
+        return self.ready((), arrays)((), out)
 
-            def run(function: Callable[..., Any], *given: Any) -> Any:
-                fold = kept.get(function.__name__)
-                if fold is None:
-                    return function(*given)
-                found = tuple([arrays[r] for r in fold.results])
-                return found[0] if len(found) == 1 else found
+    def ready(
+        self, names: Sequence[str], constants: Mapping[str, Any]
+    ) -> Callable[[Sequence[Array], Array | None], Array]:
+        function, options = self._function, self._options(constants)
+        known = [constants.get(name) for name in self.module.parameters]
+        places = [(self.module.parameters.index(n), at) for at, n in enumerate(names)]
 
-            options["run"] = run
-        result: Array = self._function(*given, **options)
-        return result
+        def run(arrays: Sequence[Array], out: Array | None) -> Array:
+            given = known.copy()
+            for place, at in places:
+                given[place] = arrays[at]
+            result: Array = function(*given, out=out, **options)
+            return result
+
+        return run
+
+    def _options(self, constants: Mapping[str, Any]) -> dict[str, Any]:
+        """What is passed besides the inputs: a `run` that knows the folds among the constants."""
+        kept = {
+            f.function: tuple(constants[r] for r in f.results)
+            for f in self.module.folds
+            if constants.keys() >= set(f.results)
+        }
+        if not kept:
+            return {}
+
+        def run(function: Callable[..., Any], *given: Any) -> Any:
+            found = kept.get(function.__name__)
+            if found is None:
+                return function(*given)
+            return found[0] if len(found) == 1 else found
+
+        return {"run": run}
 
     def fold(
         self, number: int, arrays: Mapping[str, Any], sizes: Mapping[str, int]

@@ -26,10 +26,11 @@ def _bind(function, inputs, folds, constants):
         raise TypeError(f"no inputs: {unknown}")
     constants = {name: np.array(value, order="C") for name, value in constants.items()}
     free = [name for name in inputs if name not in constants]
+    constant = {fold for fold, needs in folds.items() if constants.keys() >= set(needs)}
     kept = {}
 
     def run(fold, *given):
-        if not constants.keys() >= set(folds[fold]):
+        if fold not in constant:
             return fold(*given)
         key = (fold, *(g if isinstance(g, int) else id(g) for g in given))
         found = kept.get(key)

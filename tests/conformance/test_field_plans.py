@@ -9,7 +9,7 @@ import pytest
 
 import convdsl
 from convdsl import ops
-from convdsl.kernel import CACHE
+from convdsl.variants import CACHE
 from tests.conformance.cases import Array
 
 

@@ -292,6 +292,7 @@ class Draw:
         nest = state.nest(equation)
         names = Names(set(nest.taken) | {t.name for t in state.system.tensors})
         hosts: list[str] = []
+        free: list[str] = []
         rest = [x.name for x in nest.loops]
         for loop in nest.loops:
             if self.chance(30):
@@ -305,13 +306,17 @@ class Draw:
                     self.pick(("guard", "cut")),
                 )
                 hosts.append(outer)
+                free += [] if loop.reduced else [outer]
                 rest[rest.index(loop.name)] = inner
             elif self.chance(60 if loop.reduced else 30):
                 hosts.append(loop.name)
+                free += [] if loop.reduced else [loop.name]
                 rest.remove(loop.name)
+        worker = self.pick(free) if free and self.chance(50) else None
+        hosts.sort(key=lambda n: n != worker)
         summed = [n for n in hosts if n in {x.name for x in nest.loops if x.reduced}]
         yield Order(equation, (*hosts, *rest))
-        yield Map(equation, tuple((n, "host") for n in hosts))
+        yield Map(equation, tuple((n, "worker" if n == worker else "host") for n in hosts))
         if self.chance(60):
             yield Map(equation, tuple((n, "gemm") for n in rest))
         if summed and self.chance(40):

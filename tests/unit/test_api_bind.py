@@ -11,7 +11,7 @@ import pytest
 
 import convdsl
 from convdsl import CdslError
-from convdsl.kernel import CACHE
+from convdsl.variants import CACHE
 from tests.unit.api_programs import AXPY, FIR, Array, fir, whole
 
 BOTH = ["numpy", pytest.param("wgsl", marks=pytest.mark.gpu)]

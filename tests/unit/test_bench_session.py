@@ -113,14 +113,19 @@ def test_a_result_of_ours_that_is_wrong_is_a_bug(monkeypatch: pytest.MonkeyPatch
 
     def spoiled(self: Any, request: Any) -> Any:
         executable = compile(self, request)
-        run = executable.run
+        ready = executable.ready
 
-        def off(arrays: Any, sizes: Any, out: Any) -> Any:
-            y = run(arrays, sizes, out)
-            y += 1
-            return y
+        def off(names: Any, constants: Any) -> Any:
+            run = ready(names, constants)
 
-        monkeypatch.setattr(executable, "run", off)
+            def spoil(arrays: Any, out: Any) -> Any:
+                y = run(arrays, out)
+                y += 1
+                return y
+
+            return spoil
+
+        monkeypatch.setattr(executable, "ready", off)  # `run` takes it, too
         return executable
 
     monkeypatch.setattr(NumpyBackend, "compile", spoiled)

@@ -1,7 +1,8 @@
-"""Matrix products in worker loops of generated NumPy modules: who keeps BLAS at one thread, and until when."""
+"""Matrix products in worker loops of generated NumPy modules, and the threads of BLAS meanwhile."""
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -264,6 +265,7 @@ def test_interrupts_at_any_moment_give_the_threads_back(monkeypatch: pytest.Monk
     blas, caught = Blas(4), 0
     names = _load(monkeypatch, _module(), blas)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    gc.disable()  # what it calls would swallow an interrupt
     try:
         for number in range(200):
             try:
@@ -277,6 +279,7 @@ def test_interrupts_at_any_moment_give_the_threads_back(monkeypatch: pytest.Monk
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        gc.enable()
     assert caught
 
 
