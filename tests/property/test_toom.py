@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 
 import convdsl
@@ -16,7 +16,9 @@ from convdsl.diagnostics import CdslError
 from convdsl.ir.cover import Verdict, prove_covers
 from convdsl.ir.evaluate import evaluate_system
 from convdsl.ir.interp import run_program
+from convdsl.ir.loop import LoopProgram
 from convdsl.ir.verify import verify, verify_system
+from convdsl.kernel import Kernel
 from convdsl.lowering.kernels import lower_wgsl
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.normalise import normalise
@@ -31,6 +33,7 @@ from convdsl.sema.instantiate import instantiate
 from convdsl.sema.resolve import resolve
 from convdsl.sema.sizes import bind_parameters
 from tests.strategies.subjects import Subject, subject
+from tests.strategies.thresholds import Thresholds, for_numpy
 
 # text, the steps before, and the index of the result and of the taps.
 FORMS: dict[str, tuple[str, str, str]] = {
@@ -189,19 +192,47 @@ def test_loops(case: Case) -> None:
     same(found.reshape(case.subject.want.shape), case)
 
 
+@given(cases(), for_numpy(), st.sampled_from(["standard", "fast"]))
+def test_on_numpy(case: Case, thresholds: Thresholds, accuracy: str) -> None:
+    """In parts of any size; the schedule that is filled in makes the same text."""
+    case = replace(case, schedule=replace(case.schedule, target="numpy"))
+    if replayed(case, accuracy) is None:
+        return
+    drawn = case.subject
+    with thresholds.hold():
+        kernel = compiled(case, accuracy)
+        filled = Schedule.parse(kernel.schedule or "")
+        note(str(filled))
+        again = compiled(replace(case, schedule=filled), accuracy)
+    assert again.source == kernel.source
+    event(" ".join(sorted({s.verb for s in filled.steps if s.verb in ("compute", "split")})))
+    program = kernel.executable.trace.steps["lower"]
+    assert isinstance(program, LoopProgram)
+    same(run_program(program, drawn.arrays, {})["y"].reshape(drawn.want.shape), case)
+    rounded(kernel(**drawn.arrays), case)
+
+
 @pytest.mark.gpu
 @settings(max_examples=max(6, settings().max_examples // 10))
 @given(cases(), st.sampled_from(["standard", "fast"]))
 def test_on_a_device(case: Case, accuracy: str) -> None:
     if replayed(case, accuracy) is None:
         return
+    rounded(compiled(case, accuracy)(**case.subject.arrays), case)
+
+
+def compiled(case: Case, accuracy: str) -> Kernel:
     drawn = case.subject
     kernel = convdsl.compile(
-        drawn.tree, target="wgsl", params=drawn.params, sizes=drawn.sizes,
+        drawn.tree, target=case.schedule.target, params=drawn.params, sizes=drawn.sizes,
         schedule=case.schedule, accuracy=accuracy,
     )  # fmt: skip
     assert kernel.plan.algorithm == "toom"
-    found = kernel(**drawn.arrays)
+    return kernel
+
+
+def rounded(found: Any, case: Case) -> None:
+    drawn = case.subject
     if case.exact:
         np.testing.assert_array_equal(found, drawn.want)
     else:
