@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from convdsl.backends.base import Array, Backend, Executable, Request
 from convdsl.backends.numpy.emit import emit_module
+from convdsl.backends.numpy.finite import all_finite
 from convdsl.backends.numpy.module import NumpyModule, namespace_of
 from convdsl.backends.report import plan_of
-from convdsl.ir.equation import System
 from convdsl.lowering.pipeline import Lowered, Trace, lower_to_numpy
 
 
@@ -30,7 +32,7 @@ class NumpyBackend(Backend):
         }
         module = emit_module(lowered.program, axes, title=_title(lowered))
         trace.steps["numpy"] = module.text
-        return NumpyExecutable(module, lowered, request.system, trace)
+        return NumpyExecutable(module, lowered, request, trace)
 
 
 def _title(lowered: Lowered) -> str:
@@ -41,14 +43,16 @@ class NumpyExecutable(Executable):
     """One generated module."""
 
     def __init__(
-        self, module: NumpyModule, lowered: Lowered, definition: System, trace: Trace
+        self, module: NumpyModule, lowered: Lowered, request: Request, trace: Trace
     ) -> None:
         self.module = module
         self.source = module.text
         self.schedule = str(lowered.schedule)
         self.trace = trace
-        self.plan = plan_of(lowered, definition, None, module.folds)
+        self.plan = plan_of(lowered, request.system, None, module.folds)
         self.folds = module.folds
+        self.finite = lowered.finite
+        self._request = request
         self._namespace = namespace_of(module)
         self._function = self._namespace[module.entry]
 
@@ -74,11 +78,16 @@ class NumpyExecutable(Executable):
     def ready(
         self, names: Sequence[str], constants: Mapping[str, Any]
     ) -> Callable[[Sequence[Array], Array | None], Array]:
+        if not all(all_finite(constants[n]) for n in self.finite & constants.keys()):
+            return self.exact.ready(names, constants)
         function, options = self._function, self._options(constants)
+        watched = [at for at, n in enumerate(names) if n in self.finite]
         known = [constants.get(name) for name in self.module.parameters]
         places = [(self.module.parameters.index(n), at) for at, n in enumerate(names)]
 
         def run(arrays: Sequence[Array], out: Array | None) -> Array:
+            if not all(all_finite(arrays[at]) for at in watched):
+                return self.exact.ready(names, constants)(arrays, out)
             given = known.copy()
             for place, at in places:
                 given[place] = arrays[at]
@@ -86,6 +95,12 @@ class NumpyExecutable(Executable):
             return result
 
         return run
+
+    @cached_property
+    def exact(self) -> NumpyExecutable:
+        """The program for inputs that are not finite: no zero stands in it for a term that is none."""
+        request = replace(self._request, accuracy="strict", algorithm=None, schedule=None)
+        return NumpyBackend().compile(request)
 
     def _options(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """What is passed besides the inputs: a `run` that knows the folds among the constants."""

@@ -58,13 +58,17 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """The loop program with the choices that led to it, by tensor, and the tiles by kernel."""
+    """The loop program with the choices that led to it, by tensor, and the tiles by kernel.
+
+    What is not finite in the inputs `finite` would spread to results that do not depend on it.
+    """
 
     program: LoopProgram
     system: System
     choices: Mapping[str, Choice]
     tiles: Mapping[str, str]
     schedule: Schedule
+    finite: frozenset[str] = frozenset()
 
 
 def _begin(
@@ -93,7 +97,7 @@ def lower_to_numpy(
     trace.covers = prove_covers(state.system)
     said = choices_of([q.tensor for q in system.equations], choices, given)
     program = trace.program("lower", lower_host(state, said))
-    return Lowered(program, state.system, said, {}, schedule)
+    return Lowered(program, state.system, said, {}, schedule, state.finite)
 
 
 def lower_to_wgsl(

@@ -144,7 +144,10 @@ def test_f95_the_seed_layer_is_a_product(target: str) -> None:
 
 @pytest.mark.parametrize("target", ["numpy", "wgsl"])
 def test_f101_padding_keeps_the_plan(target: str) -> None:
-    """Without the transform that a length more or less may tip: a product, whatever the padding."""
+    """Without the transform that a length more or less may tip: products, whatever the padding.
+
+    Where padding leaves no tap beside the data, nothing has to be added up after them.
+    """
     plans = set()
     for pad, out_pad in ((0, 0), (1, 0), (1, 1), (3, 1)):
         kernel = convdsl.compile(
@@ -153,4 +156,4 @@ def test_f101_padding_keeps_the_plan(target: str) -> None:
             sizes={"N": 1, "C": 320, "L": 512, "M": 160, "K": 4}, accuracy="strict",
         )  # fmt: skip
         plans.add(kernel.plan.algorithm)
-    assert len(plans) == 1
+    assert plans <= {"phases", "columns"}

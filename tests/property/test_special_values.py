@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import convdsl
 from convdsl.syntax.printer import print_program
 from tests.property.three_way import ALGORITHMS, Array, compiled, same
-from tests.strategies.arrays import arrays
+from tests.strategies.arrays import arrays, integers, seeds
 from tests.strategies.programs import Drawn, programs
 from tests.strategies.shipped import PROGRAMS, Call, calls, inputs_of
 
@@ -79,3 +79,30 @@ def test_drawn_programs(
     got = kernel(**inputs)
     note(kernel.source)
     same(got, convdsl.evaluate(drawn.tree, inputs, drawn.params), kernel.source)
+
+
+LAYERS = st.fixed_dictionaries(
+    {
+        "L": st.integers(12, 20), "M": st.integers(4, 6), "K": st.integers(4, 6),
+        "stride": st.sampled_from([2, 3]), "pad": st.integers(0, 2),
+    }
+)  # fmt: skip
+
+
+@given(LAYERS, st.booleans(), seeds, st.data())
+def test_windows_with_zeros(
+    layer: dict[str, int], bound: bool, seed: int, data: st.DataObject
+) -> None:
+    """Zeros beside the data, and in a matrix whose last tap is cut, meet nothing that is not finite."""
+    x = integers((1, 4, layer["L"]), "f32", 4, seed)
+    w = integers((4, layer["M"], layer["K"]), "f32", 4, seed + 1)
+    params = {"stride": layer["stride"], "pad_begin": layer["pad"], "pad_end": layer["pad"]}
+    text = convdsl.ops.source("conv_transpose1d")
+    kernel = convdsl.compile(text, absent="b", params=params)
+    plain = kernel(x, w)
+    inputs = _spoilt(data, {"x": x, "w": w})
+    want = convdsl.evaluate(convdsl.parse(text), inputs, params)
+    got = kernel.bind(w=inputs["w"])(inputs["x"]) if bound else kernel(**inputs)
+    same(got, want, kernel.source)
+    assert "x_windows" in kernel.source
+    np.testing.assert_array_equal(kernel(x, w), plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 
@@ -39,62 +39,26 @@ from convdsl.schedule.verbs.swizzle import Swizzle
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
+from tests.strategies.chooser import WILD, Chooser
 from tests.strategies.subjects import Subject, subjects
 
-T = TypeVar("T")
 Tail = Literal["guard", "cut", "pad", "perfect"]
 
 # -- steps -----------------------------------------------------------------------------------------
-_WILD = (
-    "zz", "y", "x", "y.hole", "y.hole2", "N", "L", "sum", "else", "for", "in", "where", "k", "o",
-)  # fmt: skip
 _FACTORS = (1, 2, 2, 3, 3, 4, 4, 4, 4, 5, 8, 16)
 _ODD_FACTORS = (0, 1, 7, 31, 64, 4096, 65536, 65537, 999_999_999)
 _TAILS = ("guard", "guard", "cut", "pad", "perfect")
 _CUTS: tuple[Tail, ...] = ("guard", "cut")
-_NEW = (
-    "a", "b", "c", "ko", "ki", "acc", "part", "u", "v", "x_tile", "hit", "flat", "thread", "grid",
-)  # fmt: skip
 
 
-class Draw:
+class Draw(Chooser):
     """Draws steps that mostly fit a state."""
-
-    def __init__(self, draw: st.DrawFn) -> None:
-        self.draw = draw
-
-    def number(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
-
-    def pick(self, items: Sequence[T]) -> T:
-        return items[self.number(0, len(items) - 1)]
-
-    def chance(self, percent: int) -> bool:
-        return self.number(0, 99) >= 100 - percent
-
-    def some(self, items: Sequence[T], least: int = 1) -> tuple[T, ...]:
-        """Some of the items in any order, or without any, what is drawn for `least` of none."""
-        chosen = self.draw(st.permutations(list(items)))
-        return tuple(chosen[: self.number(min(least, len(items)), len(items))])
-
-    def new(self, state: State, nest: Nest | None) -> str:
-        """A name that is new, most often."""
-        if self.chance(3):
-            return self.pick(_WILD)
-        tensors = {t.name for t in state.system.tensors}
-        taken = tensors | (nest.taken if nest is not None else set())
-        wanted, at = self.pick(_NEW), 0
-        name = wanted
-        while name in taken:
-            at += 1
-            name = f"{wanted}{at}"
-        return name
 
     def step(self, state: State) -> Step:
         pieces = state.pieces()
         equation = self.pick(list(pieces))
         if self.chance(2):
-            equation = self.pick(_WILD)
+            equation = self.pick(WILD)
         if equation not in pieces:
             return Gather(equation) if self.chance(50) else Unroll(equation, ("k",))
         if self.chance(6):
@@ -115,7 +79,7 @@ class Draw:
         free = [v.name for v in piece.vars] or ["o"]
         summed = ([v.name for v in nest.reduction.vars] if nest.reduction else []) or ["k"]
         if self.chance(3):
-            free = summed = list(_WILD)
+            free = summed = list(WILD)
         kind = self.number(0, 13)
         if kind >= 12:
             length = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
@@ -147,10 +111,10 @@ class Draw:
         reduction = nest.reduction
         known = operands(reduction) if reduction is not None else {}
         if reduction is None or not known or self.chance(3):
-            return Reindex(equation, self.pick(_WILD), self.some(_WILD), self.new(state, nest))
+            return Reindex(equation, self.pick(WILD), self.some(WILD), self.new(state, nest))
         operand = self.pick(list(known))
         used = indices_of(piece, reduction, known[operand])
-        indices = tuple(self.draw(st.permutations(used))) if self.chance(97) else self.some(_WILD)
+        indices = tuple(self.draw(st.permutations(used))) if self.chance(97) else self.some(WILD)
         return Reindex(equation, operand, indices, self.new(state, nest))
 
     def toom(self, state: State, equation: str) -> Step:
@@ -172,7 +136,7 @@ class Draw:
         free = [x.name for x in nest.loops if not x.reduced] or names
         summed = [x.name for x in nest.loops if x.reduced] or names
         if self.chance(4):
-            names = free = summed = list(_WILD)
+            names = free = summed = list(WILD)
         if self.chance(8):
             return self.tile_filling(equation, nest)
         if self.chance(6):
@@ -198,7 +162,7 @@ class Draw:
             return Map(equation, tuple((n, self.pick(places)) for n in some))
         if kind <= 20:
             known = list(operands(nest.reduction)) if nest.reduction is not None else ["x"]
-            operand = self.pick(known or ["x"]) if self.chance(95) else self.pick(_WILD)
+            operand = self.pick(known or ["x"]) if self.chance(95) else self.pick(WILD)
             pad = self.pick((0, 0, 0, 1, 3, 65))
             return Stage(equation, operand, self.pick(summed), self.memory(), pad)  # type: ignore[arg-type]
         if kind <= 21:
@@ -212,7 +176,7 @@ class Draw:
         """A step on how a tile is filled."""
         tiles = [s.operand for s in nest.stages if s.memory == "workgroup"] or ["x"]
         if self.chance(5):
-            tiles = list(_WILD)
+            tiles = list(WILD)
         kind: type[Pipeline | Interior] = Pipeline if self.chance(50) else Interior
         return kind(equation, self.some(tiles))
 
