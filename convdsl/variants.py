@@ -62,6 +62,8 @@ class Variants:
 
     def again(self, key: Key, executable: Executable) -> bool:
         """Whether this is (still) the variant of the key; as if it had been got."""
+        if self.latest is executable:  # that one is never dropped
+            return True
         with self._lock:
             if self._made.get(key) is not executable:
                 return False

@@ -21,7 +21,7 @@ from convdsl.backends.numpy.header import module_text
 from convdsl.backends.numpy.integers import condition
 from convdsl.backends.numpy.module import NumpyModule
 from convdsl.backends.numpy.nest import elementwise, make_nest
-from convdsl.backends.numpy.render import has_products, names_in
+from convdsl.backends.numpy.render import augmented, has_products, names_in
 from convdsl.backends.numpy.scope import Scope
 from convdsl.ir.expr import Var, ge
 from convdsl.ir.folding import folds
@@ -148,7 +148,10 @@ def _loop(
     if scope.facts.expand(var.extent).as_int() in (0, 1):
         return [code.loop(name, bounds, [*made, *items])]
     helper = scope.helper("_products_on_threads" if has_products(items) else "_on_threads")
-    make = [*made, code.function(run, [name], items), ast.Return(code.name(run))]
+    outside = augmented(items)  # arrays that `a += ..` would make variables of the function
+    nonlocal_ = [ast.Nonlocal(outside)] if outside else []
+    inside = code.function(run, [name], [*nonlocal_, *items])
+    make = [*made, inside, ast.Return(code.name(run))]
     call = code.call(helper, code.name(each), code.call("range", *bounds))
     return [code.function(each, [], make), code.evaluate(call)]
 

@@ -43,6 +43,20 @@ def names_in(items: Sequence[Item]) -> set[str]:
     return {n.id for n in _nodes(items) if isinstance(n, ast.Name)}
 
 
+def augmented(items: Sequence[Item]) -> list[str]:
+    """Variables of `v += ..` that a body gives no value itself."""
+    changed, bound = set[str](), set[str]()
+    for node in _nodes(items):
+        match node:
+            case ast.AugAssign(ast.Name(name)):
+                changed.add(name)
+            case ast.Assign([ast.Name(name)]):
+                bound.add(name)
+            case _:
+                pass
+    return sorted(changed - bound)
+
+
 def has_products(items: Sequence[Item]) -> bool:
     """Whether a body calls BLAS."""
     return any(isinstance(n, ast.Attribute) and n.attr in ("matmul", "dot") for n in _nodes(items))

@@ -341,6 +341,8 @@ kernel y
     for m in 0..6 slice
       a<2, 3>[m // 3, m % 3] += t[n, m]
     for m in 0..6 slice
+      a[m] += t[n, m]
+    for m in 0..6 slice
       y[n, m] = a[m]
 """
 
@@ -360,7 +362,7 @@ def test_each_thread_makes_its_buffers_once(monkeypatch: pytest.MonkeyPatch) -> 
     x = np.random.default_rng(1).integers(-9, 9, (50, 6)).astype(np.float32)
     for count in (1, 2, 8):
         names = _with_threads(module, monkeypatch, count)
-        assert (names["shared"](x) == 2 * x - x.sum(axis=1, keepdims=True)).all()
+        assert (names["shared"](x) == 3 * x - 2 * x.sum(axis=1, keepdims=True)).all()
 
 
 def test_only_modules_with_workers_import_more_than_numpy() -> None:
