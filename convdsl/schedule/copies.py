@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Var
+from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Var, ge, loads
 from convdsl.ir.index import Index, const, product, sym, total
+from convdsl.ir.interval import always, ranges_of
 from convdsl.ir.loop import Buffer, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.names import Names
@@ -20,8 +21,9 @@ Body = tuple[Stmt, ...]
 class Copy:
     """A stage with its buffer: rows over summed loops, columns over free ones.
 
-    `conditions` are those under which the operand is read; elsewhere the copy holds zero. `source` is
-    the tile that a copy in registers is filled from, where there is one.
+    `conditions` are those under which the operand is read; elsewhere the copy holds zero. `bounds` keep
+    its reads inside of their tensors where other loops than its own do so in the sum. `source` is the
+    tile that a copy in registers is filled from, where there is one.
     """
 
     stage: Stage
@@ -30,7 +32,12 @@ class Copy:
     columns: tuple[Loop, ...]
     buffer: Buffer
     conditions: tuple[Pred, ...]
+    bounds: tuple[Pred, ...] = ()
     source: Copy | None = None
+
+    def tests(self, pending: Sequence[Pred]) -> tuple[Pred, ...]:
+        """What to test of an element, of the conditions those that are still pending."""
+        return (*(p for p in self.conditions if p in pending), *self.bounds)
 
     def access(self, lanes: tuple[Index, ...]) -> Access:
         """The element for the current iteration of all loops."""
@@ -91,7 +98,18 @@ def _copy(
         own = tuple(x.extent for x in threads)
         name = names.fresh(f"{stage.name}_row")
         buffer = Buffer(name, reduction.dtype, own + dims, "register", len(own))
-    return Copy(stage, factor, rows, columns, buffer, mine)
+    shared = any(p.index.free & needed for p in conditions if p not in mine)
+    bounds = _bounds(nest, factor, mine) if shared else ()
+    return Copy(stage, factor, rows, columns, buffer, mine, bounds)
+
+
+def _bounds(nest: Nest, factor: Expr, conditions: Sequence[Pred]) -> tuple[Pred, ...]:
+    """That each read is one of an element, where that is not known."""
+    known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
+    axes = [axis for e in loads(factor) for axis in zip(e.access.index, e.access.dims, strict=True)]
+    ends = [end for i, dim in axes for end in (nest.put(i), dim - 1 - nest.put(i))]
+    wanted = dict.fromkeys(map(ge, ends))
+    return tuple(p for p in wanted if not always(p, known) and p not in conditions)
 
 
 def fill_row(
@@ -105,9 +123,9 @@ def fill_row(
         source: Expr = copy.source.load(())
     else:
         source = put(copy.factor)
-        conditions = tuple(p for p in copy.conditions if p in pending)
-        if conditions:
-            source = Guard(conditions, source, Const(0, source.dtype))
+        tests = copy.tests(pending)
+        if tests:
+            source = Guard(tests, source, Const(0, source.dtype))
     loops: list[tuple[Var, Level]] = [
         (Var(x.name, const(0), x.extent), "unroll") for x in (*copy.rows, *copy.columns)
     ]

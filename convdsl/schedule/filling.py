@@ -95,7 +95,7 @@ def filling_of(copy: Copy, kernel: Lowering) -> Filling:
     def at(index: Index) -> Index:
         return rejoin(index.substitute(digits))
 
-    conditions = tuple(p for p in copy.conditions if p in kernel.pending)
+    conditions = copy.tests(kernel.pending)
     whole = None
     if copy.stage.interior and conditions:
         found = whole_tile(copy, value, conditions, kernel.known)

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
 import pytest
 
-from convdsl.ir.evaluate import evaluate_system
-from convdsl.ir.interp import run_program
-from convdsl.ir.verify import verify
-from convdsl.lowering.kernels import lower_wgsl
-from convdsl.passes.normalise import normalise
-from convdsl.passes.tiles import WorkgroupLimits
-from convdsl.schedule.schedule import Schedule
-from convdsl.sema.instantiate import instantiate
-from convdsl.sema.resolve import resolve
-from convdsl.syntax.parser import parse
+from tests.property.scheduled_runs import check_scheduled
 
 BATCHED = """
 op batched(a: f32[B, M, K], b: f32[B, K, N]) -> y: f32[B, M, N]
@@ -91,19 +81,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_schedule_holds_for_sizes_of_one(name: str) -> None:
     text, schedule, general = CASES[name]
-    op = resolve(parse(text))
     for ones in product((False, True), repeat=len(general)):
         sizes = {n: 1 if one else v for (n, v), one in zip(general.items(), ones, strict=True)}
         if name == "phases" and sizes["L"] == sizes["K"] == 1:
             continue  # an output of one element has no index left to split
-        system = normalise(instantiate(op, {}, sizes))
-        program = lower_wgsl(Schedule.parse(schedule).replay(system), WorkgroupLimits(64, 16384))
-        verify(program)
-        random = np.random.default_rng(0)
-        arrays = {
-            t.name: random.integers(-3, 4, [d.as_int() or 0 for d in t.shape]).astype(np.float64)
-            for t in system.inputs
-        }
-        found = run_program(program, arrays, {})["y"]
-        want = np.asarray(evaluate_system(system, arrays, {})["y"])
-        np.testing.assert_array_equal(found.reshape(-1), want.reshape(-1), err_msg=str(sizes))
+        check_scheduled(text, schedule, sizes)

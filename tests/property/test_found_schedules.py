@@ -1,0 +1,43 @@
+"""Schedules that drawn sequences of steps once failed on, each shrunk."""
+
+from __future__ import annotations
+
+import pytest
+
+from convdsl.diagnostics import CdslError
+from tests.property.scheduled_runs import check_scheduled
+
+PLACED = """
+op placed(x: f32[C, L], w: f32[C, K], u: f32[Q]) -> y: f32[Q] {
+    y[o] = sum[c, k, l | l*3 + k == o + 1] x[c, l] * w[c, k] * u[o]
+}"""
+SPREAD = "op spread(b: f32[K], u: f32[N]) -> y: f32[N] { y[n] = u[n] + sum[k] b[k] }"
+PARTS = """schedule placed for wgsl {{
+    rfactor y: k by {} -> a, as
+    solve as for k
+    split as: c by 1 -> a1, a1i
+    order as: a
+    stage as: w at a1 in {}
+    map as: a -> thread
+    map y: o -> thread
+}}"""
+
+
+@pytest.mark.parametrize("memory", ["workgroup", "register"])
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_an_operand_is_staged_apart_from_what_bounds_it(length: int, memory: str) -> None:
+    """`w[o + 1 - l*3]` is an element only where the part `a` has terms, and `a` is none of its loops."""
+    check_scheduled(PLACED, PARTS.format(length, memory), {"C": 5, "L": 5, "K": 4, "Q": 17})
+
+
+CUT = "schedule spread for wgsl {{\n rfactor y: k by 4 -> part, y_part\n {}\n {}\n}}"
+PADDED, MAPPED = "pad y_part: n to 8", "map y: n -> thread"
+
+
+def test_a_tensor_is_padded_before_the_loops_of_its_reader() -> None:
+    """The reader went on with the old extent."""
+    sizes = {"K": 10, "N": 5}
+    check_scheduled(SPREAD, CUT.format(PADDED, MAPPED), sizes)
+    with pytest.raises(CdslError, match="scheduled already") as error:
+        check_scheduled(SPREAD, CUT.format(MAPPED, PADDED), sizes)
+    assert error.value.code == "E0625"
