@@ -376,6 +376,7 @@ TABLE: dict[str, Code] = {
         The axes of a NumPy expression are ranges that do not depend on one another. After `gather` the
         range of the summed loop depends on the result, and `split` leaves a condition on both of its
         loops when its factor does not divide. Map one of the loops that the message names to the host.
+        Only an operand of a matrix product beside constants may have such conditions: it is copied.
         """,
     ),
     "E0671": code(

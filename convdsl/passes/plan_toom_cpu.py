@@ -67,12 +67,12 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
     for made in range(LEAST, (most_results(taps, terms, accuracy) or 0) + 1):
         if not within(made, taps, terms, accuracy):
             continue
-        block = most_terms(made, taps, terms, accuracy)
+        blocks = -(-terms // most_terms(made, taps, terms, accuracy))
         inner = toom_shape(found, shape, made)
         points = made + taps - 1
         products = inner.batch * inner.m * inner.n
-        cut = Shape(inner.batch * -(-terms // block), inner.m, inner.n, min(terms, block))
-        seconds = _product(cpu, cut) + cpu.add * products * -(-terms // block)
+        cut = Shape(inner.batch * blocks, inner.m, inner.n, -(-terms // blocks))
+        seconds = _product(cpu, cut) + cpu.add * products * blocks
         data = data_elements(found) * tiles(found, made) * points * terms
         seconds += cpu.transform * data + cpu.transform / 4 * products
         plans.append(ToomPlan(made, taps, (seconds + store) / direct))
