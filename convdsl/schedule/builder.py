@@ -92,6 +92,10 @@ class Builder:
                     self.do(phases[-1])
         return phases
 
+    def tied(self, name: str) -> bool:
+        """Whether there is a relation left, which slices over the taps follow by themselves."""
+        return equation_with(self.state.pieces()[name]) is not None
+
     def names(self, name: str) -> Names:
         """Fresh names for loops of an equation."""
         return Names(self.state.nest(name).taken | self.outside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
@@ -13,7 +14,6 @@ from convdsl.passes.columns import columns_of
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.lower_numpy import as_stated
 from convdsl.passes.numpy_partial import TAPS
-from convdsl.passes.phases import equation_with
 from convdsl.passes.plan import Algorithm, Choice
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
@@ -22,6 +22,7 @@ from convdsl.schedule.chunks_numpy import chunked
 from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
+from convdsl.schedule.slices_numpy import sliced
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.gather import Gather
@@ -53,6 +54,7 @@ def default_numpy(
             builder.toom_given(step)
     for name, choice in builder.pending(choices):
         done = builder.equation(name, Choice("phases", "") if choice is None else choice)
+        done = done or builder.attempt(partial(sliced, builder, name))
         if not done and not (
             builder.as_stated(name) and (choice is not None or builder.tied(name))
         ):
@@ -102,10 +104,6 @@ class _Builder(Builder):
                 return step is not None and toom_loops(self, step)
             case "gather":
                 return False
-
-    def tied(self, name: str) -> bool:
-        """Whether there is a relation left, which slices over the taps follow by themselves."""
-        return equation_with(self.state.pieces()[name]) is not None
 
     def as_stated(self, name: str) -> bool:
         """Whether the equation can run as it is, as slices over its taps."""

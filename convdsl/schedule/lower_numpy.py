@@ -108,7 +108,7 @@ class _Lowering:
         own = [x for x in (*self.rest, *self.axes) if not x.reduced]
         if reduction is None:
             return _wrap(items, store_elements(nest, self.axes, left, self.ranges))
-        results = Results(self.context, nest, reduction, own, left, self.ranges)
+        results = Results(self.context, nest, reduction, own, left, self.ranges, self.terms)
         self.results = results
         met = {p for p in self.free if p not in left}
         terms = [p for p in self.terms if p not in met]

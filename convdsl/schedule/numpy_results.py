@@ -57,7 +57,10 @@ def store_elements(
 
 
 class Results:
-    """The sums of a nest over the loops `own`, where `conditions` hold: filled, added to, stored."""
+    """The sums of a nest over the loops `own`, where `conditions` hold: filled, added to, stored.
+
+    `terms` are conditions of the terms: where a result has one of them, too, nothing is added outside.
+    """
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class Results:
         own: Sequence[Loop],
         conditions: Sequence[Pred],
         ranges: Mapping[str, Var],
+        terms: Sequence[Pred],
     ) -> None:
         self.context = context
         self.nest = nest
@@ -75,6 +79,8 @@ class Results:
         self.vars = tuple(ranges[x.name] for x in own)
         self.conditions = tuple(conditions)
         self.lengths = {x.name: x.extent.as_int() for x in own}
+        names = set(self.lengths)
+        self.ends = [p for p in conditions if p in terms and len(p.index.free & names) == 1]
         self.element = map_access(nest.piece.access, nest.put)
         same = context.system.tensor(self.element.tensor).dtype == reduction.dtype
         in_place = same and not nest.piece.guards and _walks_axes(self.element, self.own)
@@ -91,11 +97,7 @@ class Results:
         store = Store(access, value, "+" if accumulate else None)
         if access == self.element:
             return over(self.vars, self.conditions, store, (), self.lengths)
-        names = {x.name for x in self.own}
-        ends = [
-            p for p in self.conditions if len(p.index.free & names) == 1
-        ]  # the rest is not read
-        return over([Var(x.name, const(0), x.extent) for x in self.own], ends, store)
+        return over([Var(x.name, const(0), x.extent) for x in self.own], self.ends, store)
 
     def fill(self, value: float | int) -> Body:
         """Begin with this value, and nothing hit."""
