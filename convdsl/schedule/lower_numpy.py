@@ -152,7 +152,7 @@ class _Lowering:
             if filled is not None:
                 copy, read = copy_filled(self.context, nest, filled, variables, self.frames)
                 pair = [read if e == map_index(filled.factor, nest.put) else e for e in pair]
-                if not (self.rest or left):  # before the results are filled, so that the product fills them
+                if not (self.rest or left):  # ahead of the fill, which the product then replaces
                     self.copies, copy = copy, ()
             whole = {x.name: x.extent for x in self.axes}
             cuts, roles, named = cut_product(names, roles, whole)
