@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -32,8 +33,10 @@ CASES = {
 def test_text(name: str, golden: Callable[[Path, str], None]) -> None:
     """Products with the matrices, in parts, and no temporary of a call inside the loops."""
     results, params, sizes = CASES[name]
-    small = {"PART": 1024, "LEAST_ROWS": 4, "TERMS_BLOCK": 4}
-    with mock.patch.multiple(plan_toom_cpu, **small, block_of=lambda _: 4):
+    small: dict[str, Any] = {
+        "PART": 1024, "LEAST_ROWS": 4, "TERMS_BLOCK": 4, "block_of": lambda _: 4
+    }  # fmt: skip
+    with mock.patch.multiple(plan_toom_cpu, **small):
         kernel = convdsl.compile(
             ops.source("conv_transpose1d"), params=params, sizes=sizes, accuracy="fast",
             schedule=SCHEDULE.format(results=results),
