@@ -1,6 +1,6 @@
 """The loops of Toom-Cook for NumPy: four equations as matrix products, a part of the results at a time.
 
-    for part                                     of the batch and the tiles: `PART` bytes of products
+    for part                                     worker; of the batch and the tiles, `PART` products
       for c_block                                `most_terms`
         x_rows[u, c, q] = x[...]                 windows, zeros outside
         data[z, c, q]   = B[z, u] @ x_rows
@@ -24,6 +24,7 @@ from convdsl.passes.plan_toom_cpu import balanced, most_terms, part_of
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.compute import Compute
+from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.toom import Toom
@@ -78,7 +79,7 @@ def _product(builder: Steps, step: Toom) -> str:
 
 
 def _results(builder: Steps, step: Toom) -> list[str]:
-    """Parts of the results on the host, where there are several; the host loops."""
+    """Parts of the results on threads, where there are several; the loop over them."""
     name, (data, taps, made) = step.equation, step.tensors
     _, inside, point = step.loops
     pieces = builder.state.pieces()
@@ -100,7 +101,11 @@ def _results(builder: Steps, step: Toom) -> list[str]:
         builder.do(Split(name, cut, size, around[-1], loops[hosts]))
     axes = [*loops[hosts:], inside, *columns, point]
     builder.do(Order(name, (*around, *axes)))
-    builder.map(name, host=around, gemm=axes)
+    if len(around) > 1:
+        part = builder.names(name).fresh("part")
+        builder.do(Fuse(name, tuple(around), part))
+        around = [part]
+    builder.map(name, worker=around, gemm=axes)
     return around
 
 
