@@ -2,7 +2,8 @@
 
 A round has as many calls of each contestant as take `least` seconds together, so that neither the
 clock nor the one wait at the end weighs. The order rotates from round to round. What was slow in one
-round, because the machine was, was so for all.
+round, because the machine was, was so for all. Libraries let idle threads spin for some milliseconds, so
+that their next call begins at once; nobody is timed while the threads of another one still do.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time, sleep
 from typing import Protocol
 
 Clock = Callable[[], float]
+REST, MOST_REST = 0.004, 0.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,20 @@ class Entrant:
         self.calls = calls
 
     def sample(self) -> None:
+        come_to_rest()
         self.samples.append(self.timed.time(self.calls))
+
+
+def come_to_rest(
+    clock: Clock = perf_counter, busy: Clock = process_time, pause: Callable[[float], None] = sleep
+) -> None:
+    """Wait until no thread of this process is running, at most `MOST_REST` seconds."""
+    begin = clock()
+    while clock() - begin < MOST_REST:
+        before = busy()
+        pause(REST)
+        if busy() - before < REST / 4:
+            return
 
 
 def seconds_of(samples: Sequence[Sample]) -> tuple[float | None, str]:

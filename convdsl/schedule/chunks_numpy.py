@@ -29,6 +29,11 @@ CHUNK = 3 * 2**20  # bytes of windows and results that stay in the caches
 FEWEST, MOST = 256, 4096  # positions of a chunk: fewer make the product slow
 LARGE = 8 * 2**20  # bytes of a matrix from which it is read anew for each chunk
 FEWEST_OF_LARGE = 512
+HUGE = 16 * 2**20  # bytes of a matrix that each chunk of positions would read from memory
+WHOLE = 16 * 2**20  # bytes of windows that all chunks share
+RESULTS = 2 * 2**20  # bytes of the results of a chunk of rows
+FEWEST_ROWS = 64
+COPIES = 2**18  # elements from which two threads copy
 WORK = 2e7  # operations from which a sum is worth two threads
 LINE = 16  # floats
 LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
@@ -74,25 +79,65 @@ class _Chunks:
         return [[n] for n in wanted] == [f for f in found if f]
 
     def loops(self, phases: Sequence[Phases], windows: str | None) -> None:
-        """Chunks of positions on the host, the product and what it reads in each."""
+        """Chunks on threads, and the product in each."""
         name, do, sides = self.name, self.builder.do, self.sides
-        hosts, inside = self._cut()
-        rows = [v.name for v in sides.rows]
-        batch = [v.name for v in sides.batch]
-        wide = [p for p in phases if p.phase in rows and self.sizes[p.phase] >= LONG_PHASES]
-        last = [p.phase for p in wide[-1:]]
-        free = [*batch, *(n for n in rows if n not in last), *inside, *last]
-        if not last:
-            free = [*batch, *rows, *inside]
-        summed = [v.name for v in sides.summed]
+        rows, positions = ([v.name for v in vs] for vs in (sides.rows, sides.positions))
+        by_rows = self._by_rows()
+        if by_rows:
+            hosts, rows = self._cut_rows()
+        else:
+            hosts, positions = self._cut()
+        wide = {p.phase for p in phases if self.sizes.get(p.phase, 0) >= LONG_PHASES}
+        last = rows[-1:] if sides.rows[-1].name in wide else []
+        batch, summed = ([v.name for v in vs] for vs in (sides.batch, sides.summed))
+        free = [*batch, *(n for n in rows if n not in last), *positions, *last]
         do(Order(name, (*hosts, *free, *summed)))
         if len(hosts) > 1:
             chunk = self.builder.names(name).fresh("chunk")
             do(Fuse(name, tuple(hosts), chunk))
             hosts = [chunk]
         self.builder.map(name, worker=hosts, gemm=[*free, *summed])
-        if windows is not None and hosts:
+        if windows is not None and by_rows:
+            self._copy_windows(windows)
+        elif windows is not None and hosts:
             do(Compute(windows, name, hosts[-1]))
+
+    def _by_rows(self) -> bool:
+        """Whether to cut the rows: where each chunk of few positions would read a large matrix."""
+        sides = self.sides
+        windows = 4 * count((*sides.batch, *sides.summed, *sides.positions))
+        rows, positions = count(sides.rows), count(sides.positions)
+        matrix = 4 * rows * count((*sides.batch, *sides.summed))
+        return rows > positions and matrix > HUGE and windows <= WHOLE and self._work() >= WORK
+
+    def _work(self) -> int:
+        """The operations of the product."""
+        return 2 * count(self.sides.every)
+
+    def _cut_rows(self) -> tuple[list[str], list[str]]:
+        """The loop over chunks of rows, and the rows of one."""
+        rows = count(self.sides.rows)
+        made = 4 * rows * count((*self.sides.batch, *self.sides.positions))
+        chunks = min(max(2, -(-made // RESULTS)), rows // FEWEST_ROWS)
+        cut = max(self.sides.rows, key=lambda v: self.sizes[v.name])
+        fresh = self.builder.names(self.name).fresh
+        outer, inner = fresh(f"{cut.name}_chunk"), fresh(f"{cut.name}_in")
+        length = -(-self.sizes[cut.name] // (chunks + chunks % 2))
+        self.builder.do(Split(self.name, cut.name, length, outer, inner))
+        return [outer], [inner if v is cut else v.name for v in self.sides.rows]
+
+    def _copy_windows(self, windows: str) -> None:
+        """Two threads copy them, where there are many."""
+        cut = max(self.sides.summed, key=lambda v: self.sizes[v.name])
+        elements = count((*self.sides.batch, *self.sides.summed, *self.sides.positions))
+        if elements < COPIES or self.sizes[cut.name] < 2:
+            return
+        fresh = self.builder.names(windows).fresh
+        outer, inner = fresh(f"{cut.name}_half"), fresh(f"{cut.name}_in")
+        self.builder.do(Split(windows, cut.name, -(-self.sizes[cut.name] // 2), outer, inner))
+        others = [x.name for x in self.builder.state.nest(windows).loops if x.name != outer]
+        self.builder.do(Order(windows, (outer, *others)))
+        self.builder.map(windows, worker=[outer])
 
     def _cut(self) -> tuple[list[str], list[str]]:
         """The loops over chunks and those inside of one, slowest first."""
@@ -103,9 +148,8 @@ class _Chunks:
         fewest = FEWEST if matrix < LARGE else FEWEST_OF_LARGE
         room = CHUNK // (4 * (count(sides.batch) * depth + rows))
         most = max(fewest, min(MOST, room))
-        positions = count(sides.positions)
-        if 2 * rows * count(sides.summed) * positions >= WORK:
-            most = min(most, -(-positions // 2))
+        if self._work() >= WORK:
+            most = min(most, -(-count(sides.positions) // 2))
         inside: list[str] = []
         hosts = [v.name for v in sides.positions]
         held = 1

@@ -28,7 +28,7 @@ from convdsl.ir.expr import (
     ge,
     map_index,
 )
-from convdsl.ir.index import const, maximum, minimum
+from convdsl.ir.index import Index, const, maximum, minimum
 from convdsl.ir.interval import always, ranges_of, simplest
 from convdsl.ir.loop import For, If, Let, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
@@ -112,9 +112,36 @@ class _Lowering:
         self.results = results
         met = {p for p in self.free if p not in left}
         terms = [p for p in self.terms if p not in met]
-        fill = results.fill(identity(reduction.op, reduction.dtype))
+        begin = self._first(results, reduction, terms)
+        if begin is None:
+            begin = results.fill(identity(reduction.op, reduction.dtype))
         work = self._sum(results.target, reduction, terms, self.lead, self.rest)
-        return _wrap(items, (*self.copies, *fill, *work, *results.store()))
+        return _wrap(items, (*self.copies, *begin, *work, *results.store()))
+
+    def _first(
+        self, results: Results, reduction: Reduce, conditions: Sequence[Pred]
+    ) -> Body | None:
+        """Begin with the first term of the one loop over terms, where there is one: no fill to add to.
+
+        The loop then begins with the second one.
+        """
+        summed = [x for x in self.nest.loops if x.reduced]
+        plain = results.hit is None and self.nest.partial is None
+        if len(summed) != 1 or self.rest != summed or not plain:
+            return None
+        (loop,) = summed
+        if not loop.extent.as_int() or any(x.level == "gemm" for x in self.axes):
+            return None
+        first = {loop.name: const(0)}
+
+        def put(index: Index) -> Index:
+            return self.nest.put(index).substitute(first)
+
+        value = map_index(reduction.body, put)
+        inner = self._open([Pred(p.kind, p.index.substitute(first)) for p in conditions])
+        rest = Const(identity(reduction.op, reduction.dtype), reduction.dtype)
+        self.ranges[loop.name] = Var(loop.name, const(1), loop.extent)
+        return results.begin(inner, value, rest)
 
     def _sum(
         self,

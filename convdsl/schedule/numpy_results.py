@@ -106,6 +106,19 @@ class Results:
             out += self.set_all(self.hit, Const(0, "i32"))
         return out
 
+    def begin(self, inner: Sequence[Pred], first: Expr, rest: Const) -> Body:
+        """Begin with a first term where it has one, else with the `rest`."""
+        inner = [p for p in inner if p not in self.conditions]
+        guard = Guard(tuple(inner), first, rest)
+        if self.target == self.element:
+            own, conditions = self.vars, list(self.conditions)
+        else:
+            own = tuple(Var(x.name, const(0), x.extent) for x in self.own)
+            conditions = self.ends
+        if not inner:
+            return over(own, conditions, Store(self.target, first), (), self.lengths)
+        return with_rest(own, conditions, inner, self.target, guard, self.lengths)
+
     def mark(self, variables: Sequence[Var]) -> Body:
         """Mark the results that a statement over these slices reaches, if it has a term at all."""
         if self.hit is None:

@@ -17,7 +17,7 @@ from convdsl.schedule.nest import Loop, Nest, conditions_of
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.split import Split
 
-CHUNK = 2**15  # elements of a pass: with the operands they stay in a cache of half a megabyte
+CHUNK = 2**16  # elements of a pass: with the operands they stay in a cache of a megabyte
 WORK = 2**19  # terms from which a second thread is worth it
 MOST_PASSES = 64  # terms and phases, each of which takes a pass in Python
 FEWEST = 2**12  # elements of a pass, which costs a microsecond
