@@ -59,6 +59,11 @@ def _body(body: tuple[Stmt, ...], scope: Scope) -> list[Item]:
     out: list[Item] = []
     at = 0
     while at < len(body):
+        either = _either(body[at], body[at + 1], scope) if at + 1 < len(body) else None
+        if either is not None:
+            out += either
+            at += 2
+            continue
         fused = _pair(body[at], body[at + 1], scope) if at + 1 < len(body) else None
         if fused is not None:
             out += fused
@@ -67,6 +72,24 @@ def _body(body: tuple[Stmt, ...], scope: Scope) -> list[Item]:
             out += _statement(body[at], scope)
             at += 1
     return out
+
+
+def _either(first: Stmt, second: Stmt, scope: Scope) -> list[Item] | None:
+    """Two statements of which one condition runs one, as `if` and `else`."""
+    if not isinstance(first, If) or not isinstance(second, If):
+        return None
+    if len(first.conditions) != 1 or len(second.conditions) != 1:
+        return None
+    (yes,), (no,) = first.conditions, second.conditions
+    if yes.kind != "ge" or no.kind != "ge" or no.index != -1 - yes.index:
+        return None
+    test = condition(yes, lambda n: code.name(scope.identifier(n)))
+    bodies = []
+    for pred, body in ((yes, first.body), (no, second.body)):
+        with scope.facts.scope():
+            scope.facts.assume(pred)
+            bodies.append(_body(body, scope))
+    return [code.when(test, *bodies)]
 
 
 def _pair(first: Stmt, second: Stmt, scope: Scope) -> list[Item] | None:

@@ -28,6 +28,7 @@ from convdsl.schedule.verbs.split import Split
 CHUNK = 3 * 2**20  # bytes of windows and results that stay in the caches
 FEWEST, MOST = 256, 4096  # positions of a chunk: fewer make the product slow
 LARGE = 8 * 2**20  # bytes of a matrix from which it is read anew for each chunk
+FEW_ROWS = 64  # below which only a long product is fast
 FEWEST_OF_LARGE = 512
 HUGE = 16 * 2**20  # bytes of a matrix that each chunk of positions would read from memory
 WHOLE = 16 * 2**20  # bytes of windows that all chunks share
@@ -145,7 +146,7 @@ class _Chunks:
         depth = count(sides.summed) if sides.taps else 0
         rows = count((*sides.batch, *sides.rows))
         matrix = 4 * rows * count(sides.summed)
-        fewest = FEWEST if matrix < LARGE else FEWEST_OF_LARGE
+        fewest = FEWEST if matrix < LARGE and rows >= FEW_ROWS else FEWEST_OF_LARGE
         room = CHUNK // (4 * (count(sides.batch) * depth + rows))
         most = max(fewest, min(MOST, room))
         if self._work() >= WORK:

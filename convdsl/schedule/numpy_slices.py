@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from convdsl.ir.expr import Access, Guard, Pred, Var
-from convdsl.ir.index import maximum, minimum
+from convdsl.ir.expr import Access, Guard, Pred, Var, ge
+from convdsl.ir.index import Index, maximum, minimum
 from convdsl.ir.interval import ranges_of, simplest
 from convdsl.ir.loop import If, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
@@ -46,9 +46,47 @@ def with_rest(
 ) -> Body:
     """A store of `guard` over loops: its value where the `inner` conditions hold, else the other one.
 
-    Where they bound one slice alone, what is left of it on both sides is filled; otherwise everything
-    is filled first.
+    Where they hold for all of a box, which is tested as a whole, it is one store. Elsewhere, where they
+    bound one slice alone, what is left of it on both sides is filled; or everything is filled first.
     """
+    whole = _whole(own, inner)
+    parts = _parts(own, conditions, inner, access, guard, lengths)
+    if whole is None:
+        return parts
+    inside = over(own, conditions, Store(access, guard.value), (), lengths)
+    return (If((ge(whole),), inside), If((ge(-1 - whole),), parts))
+
+
+def _whole(own: Sequence[Var], conditions: Sequence[Pred]) -> Index | None:
+    """An index that is zero or more where the conditions hold at all points; None where it never is.
+
+    It depends on loops around; without such a loop there is one box, whose conditions are met or not.
+    """
+    least: list[Index] = []
+    names = {v.name for v in own}
+    for pred in conditions:
+        index = pred.index
+        for var in own:
+            step = index.coefficient(var.name).as_int() if index.is_affine_in([var.name]) else None
+            if step is None or pred.kind != "ge":
+                return None
+            index = index.substitute({var.name: var.low if step > 0 else var.high - 1})
+        if index.free & names:
+            return None
+        least.append(index)
+    found = minimum(*least)
+    return found if found.free else None
+
+
+def _parts(
+    own: Sequence[Var],
+    conditions: Sequence[Pred],
+    inner: Sequence[Pred],
+    access: Access,
+    guard: Guard,
+    lengths: Lengths | None,
+) -> Body:
+    """The same without a test of the whole box."""
     order, hosts = _arranged(own, (*conditions, *inner), (), lengths)
     around, tests = _bounded(order, conditions)
     within, more = _bounded(order, (*conditions, *inner))
