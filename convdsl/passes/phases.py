@@ -31,6 +31,7 @@ from convdsl.ir.index import Index, ceildiv, const, modulo, product, sym
 from convdsl.ir.interval import always, ranges_of
 from convdsl.passes.names import Names
 from convdsl.passes.relation import Linear, PhaseSplit, inside, linear, solve_unit, split_phases
+from convdsl.passes.simplify import without_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,12 +347,15 @@ def _replace_var(variables: tuple[Var, ...], name: str, by: tuple[Var, ...]) -> 
 
 
 def _simplify(piece: Piece) -> Piece:
-    """Drop conditions that always hold."""
+    """Drop conditions that always hold, and summed variables of extent one that no relation needs."""
     ranges = ranges_of(piece.vars)
 
     def clean(r: Reduce) -> Expr:
         inner = ranges_of(r.vars, ranges)
-        return replace(r, constraints=tuple(p for p in r.constraints if not always(p, inner)))
+        kept = replace(r, constraints=tuple(p for p in r.constraints if not always(p, inner)))
+        return without_units(
+            kept, {n for p in kept.constraints if p.kind == "eq" for n in p.index.free}
+        )
 
     return replace(
         piece,

@@ -52,8 +52,10 @@ class Sides:
 
         Windows must hold little but data, and copies be fewer than what would be added up.
         """
-        if not self.rows or not self.positions or any(not v.extent.as_int() for v in self.every):
+        if not self.rows or any(not v.extent.as_int() for v in self.every):
             return False
+        if not self.positions:
+            return not self.taps
         if not self.taps:
             return True
         taps = [v for v in self.summed if v.name in self.taps]
@@ -88,17 +90,24 @@ def meets_zeros(system: System, operand: Operand) -> bool:
 
 
 def sides_of(gemm: Contraction, phases: Collection[str]) -> Sides | None:
-    """The sides, where one operand alone has taps, or has none of the `phases`.
+    """The sides: data is the operand that alone has taps, or else has none of the `phases`.
 
-    None where an index is one of no operand, or a summed one not of both.
+    Or else the one that is read as it lies in memory, where the other one is not. None where an index
+    is one of no operand, or a summed one not of both.
     """
     taps = [_taps(gemm, operand) for operand in (gemm.a, gemm.b)]
     if taps[0] and taps[1]:
         return None
     phased = [bool(set(phases) & free_names(o.value)) for o in (gemm.a, gemm.b)]
-    if not any(taps) and phased[0] == phased[1]:
+    plain = [_is_plain(o) for o in (gemm.a, gemm.b)]
+    if any(taps):
+        first = bool(taps[0])
+    elif phased[0] != phased[1]:
+        first = phased[1]
+    elif plain[0] != plain[1]:
+        first = plain[0]
+    else:
         return None
-    first = bool(taps[0]) if any(taps) else phased[1]
     data, matrix = (gemm.a, gemm.b) if first else (gemm.b, gemm.a)
     positions, rows = (gemm.m, gemm.n) if first else (gemm.n, gemm.m)
     used = [free_names(o.value) for o in (data, matrix)]
@@ -108,6 +117,12 @@ def sides_of(gemm: Contraction, phases: Collection[str]) -> Sides | None:
     reads = loads(matrix.value)[0].access.index
     summed = tuple(sorted(gemm.k, key=lambda v: [v.name not in i.free for i in reads]))
     return Sides(data, matrix, gemm.batch, positions, rows, summed, taps[0] or taps[1])
+
+
+def _is_plain(operand: Operand) -> bool:
+    """Whether each axis is walked by one index."""
+    indices = [i for load in loads(operand.value) for i in load.access.index]
+    return all(len(i.terms) <= 1 for i in indices)
 
 
 def _taps(gemm: Contraction, operand: Operand) -> frozenset[str]:

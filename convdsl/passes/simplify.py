@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from convdsl.ir.equation import Piece, System
@@ -50,14 +50,7 @@ def simplify_value(value: Expr) -> Expr:
     """Drop reduced variables of extent one, dims of extent one, `+ 0` and `* 1`."""
     if isinstance(value, Reduce):
         # One that stands in an equation stays: it says how that equation can be solved.
-        tied = {n for p in value.constraints for n in p.index.free}
-        units = {v.name: v.low for v in value.vars if v.extent == 1 and v.name not in tied}
-        if units:
-            kept = tuple(v for v in value.vars if v.name not in units)
-            known = replace(value, vars=kept, units=_dropped(value.vars, units))
-            mapped = map_index(known, lambda i: i.substitute(units))
-            assert isinstance(mapped, Reduce)
-            value = mapped
+        value = without_units(value, {n for p in value.constraints for n in p.index.free})
     if isinstance(value, Load):
         return Load(_narrow(value.access, {}), value.dtype)
     value = map_children(value, simplify_value)
@@ -71,6 +64,18 @@ def simplify_value(value: Expr) -> Expr:
         ):
             return other
     return value
+
+
+def without_units(reduction: Reduce, needed: Collection[str]) -> Reduce:
+    """The reduction without variables of one value, but for those that are needed."""
+    units = {v.name: v.low for v in reduction.vars if v.extent == 1 and v.name not in needed}
+    if not units:
+        return reduction
+    kept = tuple(v for v in reduction.vars if v.name not in units)
+    dropped = (*reduction.units, *_dropped(reduction.vars, units))
+    mapped = map_index(replace(reduction, vars=kept, units=dropped), lambda i: i.substitute(units))
+    assert isinstance(mapped, Reduce)
+    return mapped
 
 
 def _dropped(variables: Sequence[Var], units: Mapping[str, Index]) -> tuple[Unit, ...]:

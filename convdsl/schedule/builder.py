@@ -17,6 +17,7 @@ from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.map import Map
+from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
@@ -62,6 +63,11 @@ class Builder:
     def do(self, step: Step) -> None:
         self.state = step.apply(self.state)
         self.steps.append(step)
+
+    def order(self, name: str, *loops: str) -> None:
+        """Order loops, where there are some."""
+        if loops:
+            self.do(Order(name, loops))
 
     def map(self, name: str, **places: Sequence[str]) -> None:
         """Map loops, `map("y", grid=["n"], thread=["m"])`."""

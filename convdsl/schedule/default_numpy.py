@@ -26,7 +26,6 @@ from convdsl.schedule.slices_numpy import sliced
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.gather import Gather
-from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.split import Split
@@ -120,7 +119,7 @@ class _Builder(Builder):
         hosts = _tied(nest, {n for x in nest.loops for n in nest.around(x)})
         order = [x.name for x in nest.loops if x.name in hosts]
         if order:
-            self.do(Order(name, (*order, *(x.name for x in nest.loops if x.name not in hosts))))
+            self.order(name, *order, *(x.name for x in nest.loops if x.name not in hosts))
             self.map(name, host=order)
 
     def product(self, name: str) -> bool:
@@ -142,7 +141,7 @@ class _Builder(Builder):
         depth = [n for n in depth if n not in blocks]
         hosts = [*blocks, *self._partial_sums(name, hosts)]
         if hosts:
-            self.do(Order(name, (*hosts, *free, *depth)))
+            self.order(name, *hosts, *free, *depth)
         self.map(name, host=hosts, gemm=[*free, *depth])
         return True
 
@@ -182,7 +181,7 @@ class _Builder(Builder):
         rows = [*(outer if merged else ()), *data]
         order = [*hosts, *rows, *flat] if wide else [*hosts, *flat, *rows]
         depth = [v.name for v in roles.depth]
-        self.do(Order(made, (*order, *depth)))
+        self.order(made, *order, *depth)
         if depth:
             self.map(made, gemm=[*order, *depth])
         hosts += self._blocks(name, made, roles, hosts)
@@ -255,7 +254,7 @@ class _Builder(Builder):
             blocks = [n for n in own if any(n.split("_in")[0] == s.block for s in phases)]
             own = [n for n in own if n not in blocks] + blocks
         taps = self._partial_sums(name, taps)
-        self.do(Order(name, (*hosts, *taps, *own)))
+        self.order(name, *hosts, *taps, *own)
         self.map(name, host=[*hosts, *taps])
 
 

@@ -49,7 +49,8 @@ def with_rest(
     Where they hold for all of a box, which is tested as a whole, it is one store. Elsewhere, where they
     bound one slice alone, what is left of it on both sides is filled; or everything is filled first.
     """
-    whole = _whole(own, inner)
+    _, hosts = _arranged(own, (*conditions, *inner), (), lengths)
+    whole = _whole(own, inner) if hosts else None  # Python loops are what a test may save
     parts = _parts(own, conditions, inner, access, guard, lengths)
     if whole is None:
         return parts
@@ -98,7 +99,9 @@ def _parts(
     (at,) = cut
     whole, part = around[at], within[at]
     known = ranges_of(around)
-    low = simplest(minimum(part.low, whole.high), known)
+    low = part.low
+    if low != whole.low:
+        low = simplest(minimum(low, whole.high), known)
     high = simplest(maximum(part.high, low), known)
     pieces = ((whole.low, low, rest), (low, high, value), (high, whole.high, rest))
     stores = tuple(

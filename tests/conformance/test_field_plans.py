@@ -85,7 +85,9 @@ def test_f97_one_matrix_product() -> None:
         assert "np.matmul(" in kernel.source
         text = kernel.source.split("return out")[0]  # what is left where w is bound
         loops = [line.strip() for line in text.split("\n") if line.strip().startswith("for ")]
-        counts = [int(n) for line in loops for n in re.findall(r"in range\((\d+)\):", line)]
+        counts = [
+            int(n) for line in loops for n in re.findall(r"in range\((?:\d+, )?(\d+)\):", line)
+        ]
         assert len(counts) == len(loops)
         assert all(n <= 6 for n in counts), loops
 

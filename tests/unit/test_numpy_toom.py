@@ -64,9 +64,9 @@ def test_where_it_pays() -> None:
     assert plans["fast"].reason.startswith("F(4,4): 7 products for 16, estimated at ")
     assert (plans["standard"].temporary_bytes or 2**31) < 2**28
     few_channels = {**HEADLINE, "C": 8}
-    assert chosen(few_channels, 1024, "fast").plan.algorithm == "columns"
+    assert chosen(few_channels, 1024, "fast").plan.algorithm == "phases"
     short_phases = {"N": 1, "C": 256, "L": 3200, "M": 128, "K": 16}  # results lie scattered
-    assert chosen(short_phases, 8, "fast").plan.algorithm == "columns"
+    assert chosen(short_phases, 8, "fast").plan.algorithm == "phases"
 
 
 def test_forced_where_it_does_not_pay() -> None:

@@ -7,6 +7,7 @@ from typing import ClassVar, NoReturn, Self
 
 from convdsl.ir.equation import Equation, Piece
 from convdsl.ir.expr import loads
+from convdsl.ir.index import Index, const
 from convdsl.ir.text_expr import pred_text
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.names import Names
@@ -115,6 +116,8 @@ class Toom(Step):
             refuse_relation(self, piece, "E0661", why, None)
         free = {v.name: v for v in piece.vars}
         summed = {v.name: v for v in product.reduction.vars}
+        if self.tap in {u.name for u in product.reduction.units}:
+            self._refuse_taps(piece, const(1))
         for name, known, what in ((self.block, free, "the result"), (self.tap, summed, "the sum")):
             if name not in known:
                 why = f"`{name}` is no index of {what} of `{self.equation}`"
@@ -147,12 +150,15 @@ class Toom(Step):
         )
         refuse_relation(self, product.piece, "E0663", why, None)
 
+    def _refuse_taps(self, piece: Piece, taps: Index) -> NoReturn:
+        why = f"the extent of `{self.tap}` is {taps}, not a number from {LEAST} on"
+        help = "give the sizes that it depends on numbers" if taps.as_int() is None else None
+        refuse_relation(self, piece, "E0666", why, help)
+
     def _check_size(self, found: Filter) -> None:
         piece, taps = found.product.piece, found.tap.extent.as_int()
         if taps is None or taps < LEAST:
-            why = f"the extent of `{self.tap}` is {found.tap.extent}, not a number from {LEAST} on"
-            help = "give the sizes that it depends on numbers" if taps is None else None
-            refuse_relation(self, piece, "E0666", why, help)
+            self._refuse_taps(piece, found.tap.extent)
         if not LEAST <= self.results <= MOST_RESULTS:
             why = f"{self.results} results at a time, not {LEAST} to {MOST_RESULTS}"
             refuse_relation(self, piece, "E0606", why, None)
