@@ -34,7 +34,7 @@ from convdsl.ir.loop import nest as nested
 from convdsl.passes.numpy_place import Context
 from convdsl.passes.phases import empty_value, replace_reduction
 from convdsl.schedule.nest import Loop, Nest
-from convdsl.schedule.numpy_slices import over, with_rest
+from convdsl.schedule.numpy_slices import over, over_inner, with_rest
 from convdsl.schedule.rejoin import rejoin
 
 SHORT = 8  # neighbours
@@ -139,7 +139,9 @@ class Results:
             return joined
         value = _filled(around, self._total(self.target, self.hit, nest.put))
         apart = _interleaved(self.element, self.vars)
-        return over(self.vars, self.conditions, Store(self.element, value), apart, self.lengths)
+        return over_inner(
+            self.vars, self.conditions, Store(self.element, value), apart, self.lengths
+        )
 
     def _total(self, target: Access, hit: Access | None, put: Put) -> Expr:
         total: Expr = Load(target, self.reduction.dtype)

@@ -36,6 +36,55 @@ def over(
     return nested(loops, (If(tuple(tests), (store,)),) if tests else (store,))
 
 
+def over_inner(
+    own: Sequence[Var],
+    conditions: Sequence[Pred],
+    store: Store,
+    apart: Collection[str] = (),
+    lengths: Lengths | None = None,
+) -> Body:
+    """The same; where conditions tie a short slice to a long one, one store for most of the long one.
+
+    `t*8 + r < T` with r in 0..8 holds for all r up to some t; the few positions beyond are stored one by
+    one, each with the r that it has.
+    """
+    names = {v.name for v in own}
+    tied = [p for p in conditions if len(p.index.free & names) > 1]
+    _, hosts = _arranged(own, conditions, apart, lengths)
+    pair = frozenset().union(*(p.index.free & names for p in tied))
+    short = next((v for v in own if v.name in hosts & pair - set(apart)), None)
+    long = next((v for v in own if v.name in pair - hosts), None)
+    if short is None or long is None or len(pair) != 2:
+        return over(own, conditions, store, apart, lengths)
+    inner = [_at_worst(p, short) for p in tied]
+    if None in inner:
+        return over(own, conditions, store, apart, lengths)
+    others = [p for p in conditions if p not in tied]
+    (around,), _ = _bounded([long], [p for p in others if p.index.free & names == {long.name}])
+    (part,), left = _bounded([around], [p for p in inner if p is not None])
+    if left:
+        return over(own, conditions, store, apart, lengths)
+    low = simplest(minimum(part.low, around.high), {})
+    high = simplest(maximum(part.high, low), {})
+    most = Var(long.name, low, high)
+    body = over([most if v is long else v for v in own], others, store, apart, lengths)
+    rest = [v for v in own if v is not long]
+    for a, b in ((around.low, low), (high, around.high)):
+        if a != b:
+            each = over(rest, [p for p in conditions if p.index.free & names != {long.name}], store)
+            body += nested([(Var(long.name, a, b), "host")], each)
+    return body
+
+
+def _at_worst(pred: Pred, var: Var) -> Pred | None:
+    """The condition for all values of a variable; None where that is not known."""
+    index = pred.index
+    step = index.coefficient(var.name).as_int() if index.is_affine_in([var.name]) else None
+    if step is None or pred.kind != "ge":
+        return None
+    return ge(index.substitute({var.name: var.low if step > 0 else var.high - 1}))
+
+
 def with_rest(
     own: Sequence[Var],
     conditions: Sequence[Pred],
@@ -66,17 +115,14 @@ def _whole(own: Sequence[Var], conditions: Sequence[Pred]) -> Index | None:
     least: list[Index] = []
     names = {v.name for v in own}
     for pred in conditions:
-        index = pred.index
+        found: Pred | None = pred
         for var in own:
-            step = index.coefficient(var.name).as_int() if index.is_affine_in([var.name]) else None
-            if step is None or pred.kind != "ge":
-                return None
-            index = index.substitute({var.name: var.low if step > 0 else var.high - 1})
-        if index.free & names:
+            found = _at_worst(found, var) if found is not None else None
+        if found is None or found.index.free & names:
             return None
-        least.append(index)
-    found = minimum(*least)
-    return found if found.free else None
+        least.append(found.index)
+    worst = minimum(*least)
+    return worst if worst.free else None
 
 
 def _parts(

@@ -1,7 +1,7 @@
 """The schedule for NumPy of what is no matrix product: slices of a chunk of the results at a time.
 
     for chunk                                          worker: chunks in parallel
-      for r                                            each phase of a stride
+      for r                                            each phase of a short stride
         for j: acc[c, t] += x[c, t - j] * w[c, j, r]   each term, all slices of the chunk at once
         y[c, t*s + r] = acc[c, t]
 
@@ -14,6 +14,7 @@ from math import prod
 
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import Loop, Nest, conditions_of
+from convdsl.schedule.numpy_results import SHORT
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.split import Split
 
@@ -33,10 +34,11 @@ def sliced(builder: Builder, name: str) -> bool:
     sizes = {n: e for n, e in extents.items() if e}
     if len(sizes) < len(extents) or prod(sizes.values()) < WORK:
         return False
-    made = {p.phase for p in phases}
+    made, blocks = {p.phase for p in phases}, {p.block for p in phases}
     summed = [x.name for x in nest.loops if x.reduced]
-    passes = [n for n in sizes if n in made]
+    passes = [n for n in sizes if n in made and sizes[n] < SHORT]
     free = [x for x in nest.loops if not x.reduced and x.name not in passes]
+    free.sort(key=lambda x: (x.name in blocks, x.name in made))  # long runs of blocks innermost
     if not free or prod(sizes[n] for n in (*passes, *summed)) > MOST_PASSES:
         return False
     cut = _cut(nest, free, sizes)
