@@ -52,7 +52,7 @@ def reindexed(
     """The tensor of an operand with the axes `order`, its equation, and the piece that reads it.
 
     No range of these indices depends on another index. `zeros`: a term outside of the operand's
-    conditions may become a product with zero instead of none.
+    conditions may become a product with zero instead of none, where the others can be read all the same.
     """
     every = {v.name: v for v in (*piece.vars, *reduction.vars)}
     own = [every[n] for n in order]
@@ -76,13 +76,26 @@ def reindexed(
     tensor = Tensor(made, source.dtype, tuple((d,) for d in dims), "let")
     equation = Equation(made, (Piece(axes, (), target, value, origin="reindex"),))
     read = Load(Access(made, tuple(sym(v.name) - v.low for v in own), dims), source.dtype)
-    gone = mine if zeros else []
+    gone = [p for p in mine if zeros and not _keeps(p, mine, piece, reduction, factor)]
     rest = replace(
         reduction,
         constraints=tuple(p for p in reduction.constraints if p not in gone),
         body=_with(reduction.body, factor, read),
     )
     return tensor, equation, replace(piece, value=replace_reduction(piece.value, lambda _: rest))
+
+
+def _keeps(pred: Pred, mine: Sequence[Pred], piece: Piece, reduction: Reduce, factor: Expr) -> bool:
+    """Whether a condition may be what keeps the reads of the other operands inside of their tensors."""
+    known = ranges_of((*piece.vars, *reduction.vars))
+    left = {*piece.guards, *(p for p in reduction.constraints if p not in mine)}
+    own = flat_factors(factor)
+    others = [f for f in flat_factors(reduction.body) if f not in own]
+    ends = (end for f in others for end in _inside(f))
+    return any(
+        end.index.free & pred.index.free and end not in left and not always(end, known)
+        for end in ends
+    )
 
 
 def inputs_of(system: System, value: Expr) -> frozenset[str]:

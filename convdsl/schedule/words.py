@@ -9,8 +9,9 @@ from typing import NoReturn
 from convdsl.diagnostics import CdslError, Span
 
 _NAME = r"[A-Za-z][A-Za-z0-9_]*"
-_WORD = re.compile(rf"{_NAME}(?:\.{_NAME})*|[0-9]+|->|[,:]")
-_DOTTED = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+_PART = rf"\.(?:{_NAME}|[0-9]+)"  # y.hole, x.2
+_WORD = re.compile(rf"{_NAME}(?:{_PART})*|[0-9]+|->|[,:]")
+_DOTTED = re.compile(rf"{_NAME}(?:{_PART})*")
 _LONGEST = 60  # characters of a word that a message shows
 
 

@@ -41,3 +41,16 @@ def test_a_tensor_is_padded_before_the_loops_of_its_reader() -> None:
     with pytest.raises(CdslError, match="scheduled already") as error:
         check_scheduled(SPREAD, CUT.format(MAPPED, PADDED), sizes)
     assert error.value.code == "E0625"
+
+BAND = """
+op band(x: f32[N, N], v: f32[N]) -> y: f32[N] {
+    y[i] = sum[j in 1..N, q in 0..2 | i + q == j + 1] x[i, j] * x[j, i] * v[j]
+}"""
+
+
+@pytest.mark.parametrize("operand", ["x", "x.2"])
+def test_a_condition_stays_that_other_operands_need(operand: str) -> None:
+    """What bounds one operand, and went into its copy, bounded the others as well."""
+    phases = "phases y over i, q -> a, ar, aj"
+    steps = f"{phases}\n    reindex y: {operand} by a, ar, aj -> copy"
+    check_scheduled(BAND, f"schedule band for wgsl {{\n    {steps}\n}}", {"N": 9})
