@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from convdsl.budget import CAP
 from convdsl.diagnostics import InternalError
 from convdsl.ir.equation import System, Tensor
 from convdsl.lowering.pipeline import Trace
@@ -30,7 +31,8 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
 class Request:
     """What to compile: a system with its parameters (and perhaps sizes) as numbers.
 
-    `limits` is a profile name; `algorithm` forces one where it is possible (None: choose).
+    `limits` is a profile name; `algorithm` forces one where it is possible (None: choose). `cap` is how
+    many bytes of temporaries a plan should keep to, where a target can.
     """
 
     system: System
@@ -38,6 +40,7 @@ class Request:
     limits: str = "webgpu"
     algorithm: Algorithm | None = None
     schedule: Schedule | None = None
+    cap: int = CAP
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from convdsl.budget import CAP
 from convdsl.diagnostics import CdslError
 from convdsl.kernel import Kernel
 from convdsl.registry import backend
@@ -51,6 +52,7 @@ def compile(
     dynamic: Iterable[str] = (),
     absent: Iterable[str] = (),
     algorithm: Algorithm | None = None,
+    cap: int = CAP,
 ) -> Kernel:
     """Compile one op of a program.
 
@@ -72,6 +74,9 @@ def compile(
             and no call can pass them. Other inputs with a default may be left out of any call.
         algorithm: for experts: "gather", "phases", "columns" or, for WGSL, "toom", where it can be.
             None chooses from roles and sizes, which is rarely worse.
+        cap: bytes of temporaries that a chosen plan for NumPy keeps to as far as it can, by taking
+            smaller parts of the results at a time; inputs, the output, and what is kept of
+            constants are not among them. The results are the same but for rounding.
 
     Raises:
         CdslError: for mistakes in the program, its parameters or sizes.
@@ -94,6 +99,11 @@ def compile(
             notes=("None, the default, chooses from roles and sizes",),
             help=f"choose one of: {', '.join(ALGORITHMS)}",
         )
+    if cap < 1:
+        raise CdslError(
+            "E0358", f"`cap` is {cap}, not a number of bytes from 1 on",
+            help=f"leave it out for {CAP}, which is 64 MiB",
+        )  # fmt: skip
     backend(target)
     resolved = resolve(tree, op)
     gone = frozenset([absent] if isinstance(absent, str) else absent)
@@ -124,7 +134,7 @@ def compile(
             symbols |= {name}
     options = Options(
         resolved, print_program(tree), bound, target, accuracy, limits, fixed, symbols, gone,
-        algorithm, chosen,
+        algorithm, chosen, cap,
     )  # fmt: skip
     return Kernel(options)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from convdsl.budget import CAP
 from convdsl.diagnostics import InternalError
 from convdsl.registry import backend
 from convdsl.sema.emptiness import check_reductions
@@ -42,6 +43,7 @@ class Options:
     absent: frozenset[str] = frozenset()
     algorithm: Algorithm | None = None
     schedule: Schedule | None = None
+    cap: int = CAP
 
 
 Key = tuple[tuple[tuple[str, int], ...], frozenset[str]]
@@ -99,5 +101,5 @@ class Variants:
         op = without(o.op, absent)
         system = instantiate(op, o.params, sizes, absent)
         check_reductions(op, o.params, system)
-        request = Request(system, o.accuracy, o.limits, o.algorithm, o.schedule)
+        request = Request(system, o.accuracy, o.limits, o.algorithm, o.schedule, o.cap)
         return backend(o.target).compile(request)

@@ -23,7 +23,12 @@ class NumpyBackend(Backend):
     def compile(self, request: Request) -> NumpyExecutable:
         trace = Trace()
         lowered = lower_to_numpy(
-            request.system, request.algorithm, request.schedule, trace, request.accuracy
+            request.system,
+            request.algorithm,
+            request.schedule,
+            trace,
+            request.accuracy,
+            request.cap,
         )
         axes = {
             t.name: tuple(len(axis) for axis in t.axes)

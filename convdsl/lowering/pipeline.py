@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from convdsl.budget import CAP
 from convdsl.ir.cover import Verdict, prove_covers
 from convdsl.ir.equation import System
 from convdsl.ir.loop import LoopProgram
@@ -15,7 +16,7 @@ from convdsl.ir.text import print_program, print_system
 from convdsl.ir.verify import verify, verify_system
 from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import lower_wgsl
-from convdsl.lowering.scheduled import choices_of, tiles_of, with_parts
+from convdsl.lowering.scheduled import choices_of, tiles_of, with_parts, with_slices
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import Algorithm, Bounds, Choice, choose_numpy, choose_wgsl
 from convdsl.passes.tiles import WorkgroupLimits
@@ -87,15 +88,17 @@ def lower_to_numpy(
     given: Schedule | None,
     trace: Trace,
     accuracy: str = "standard",
+    cap: int = CAP,
 ) -> Lowered:
     system, begun = _begin(system, given, trace, accuracy)
     choices = choose_numpy(begun, algorithm, accuracy)
-    schedule = default_numpy(system, choices, given, accuracy)
+    schedule = default_numpy(system, choices, given, accuracy, cap)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system, accuracy=accuracy)
     trace.system("rewrite", state.system)
     trace.covers = prove_covers(state.system)
     said = choices_of([q.tensor for q in system.equations], choices, given)
+    said = with_slices(said, schedule)
     program = trace.program("lower", lower_host(state, said))
     return Lowered(program, state.system, said, {}, schedule, state.finite)
 

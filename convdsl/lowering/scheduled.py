@@ -11,8 +11,11 @@ from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State
 from convdsl.schedule.transforms import transform_of
 from convdsl.schedule.verbs.columns import Columns
+from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.toom import Toom
+
+SAID = "as the schedule says"
 
 
 def choices_of(
@@ -34,7 +37,19 @@ def choices_of(
                 algorithm = "phases"
             elif "gather" in verbs:
                 algorithm = "gather"
-            out[name] = Choice(algorithm, "as the schedule says")
+            out[name] = Choice(algorithm, SAID)
+    return out
+
+
+def with_slices(choices: Mapping[str, Choice], schedule: Schedule) -> Mapping[str, Choice]:
+    """The choices for NumPy; phases without a matrix product are a gather by slices."""
+    out = dict(choices)
+    for name, choice in choices.items():
+        maps = [s for s in schedule.steps if isinstance(s, Map) and s.equation == name]
+        places = {where for step in maps for _, where in step.places}
+        if choice.algorithm == "phases" and places and "gemm" not in places:
+            reason = SAID if choice.reason == SAID else "no matrix product: multiply-adds on slices"
+            out[name] = replace(choice, algorithm="gather", reason=reason)
     return out
 
 

@@ -106,13 +106,14 @@ def balanced(extent: int, most: int) -> int:
     return -(-extent // -(-extent // most))
 
 
-def part_of(outer: Sequence[int | None], inner: int) -> tuple[int, int]:
+def part_of(outer: Sequence[int | None], inner: int, cap: int) -> tuple[int, int]:
     """How many of the `outer` loops are walked on the host, and the blocks of the next one; 0: whole.
 
     A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows. A loop
     without a known extent is a long one.
     """
-    most = max(PART // max(1, inner), LEAST_ROWS)
+    room = cap // 32  # elements of an eighth
+    most = max(min(PART, room) // max(1, inner), min(LEAST_ROWS, room // max(1, inner)), 1)
     counts = [LONG if extent is None else max(1, extent) for extent in outer]
     for at, extent in enumerate(counts):
         rest = prod(counts[at + 1 :])

@@ -54,7 +54,7 @@ class Builder:
         for equation in self.state.system.equations:
             name = equation.tensor
             stated = name in self.stated or equation_with(equation.pieces[0]) is not None
-            if name not in self.state.nests:
+            if name not in self.state.nests and name not in self.state.sites:
                 yield name, choices[name] if stated and name not in treated else None
 
     def schedule(self) -> Schedule:

@@ -43,10 +43,11 @@ LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping co
 class _Chunks:
     """Adds the steps for one equation, whose relations are solved."""
 
-    def __init__(self, builder: Builder, name: str, sides: Sides) -> None:
+    def __init__(self, builder: Builder, name: str, sides: Sides, share: int) -> None:
         self.builder = builder
         self.name = name
         self.sides = sides
+        self.share = share  # of the temporaries that a chunk may have, for up to four at a time
         self.sizes = {v.name: v.extent.as_int() or 0 for v in sides.every}
 
     def windows(self) -> str | None:
@@ -109,7 +110,8 @@ class _Chunks:
         windows = 4 * count((*sides.batch, *sides.summed, *sides.positions))
         rows, positions = count(sides.rows), count(sides.positions)
         matrix = 4 * rows * count((*sides.batch, *sides.summed))
-        return rows > positions and matrix > HUGE and windows <= WHOLE and self._work() >= WORK
+        shared = windows <= min(WHOLE, 2 * self.share)
+        return rows > positions and matrix > HUGE and shared and self._work() >= WORK
 
     def _work(self) -> int:
         """The operations of the product."""
@@ -119,7 +121,7 @@ class _Chunks:
         """The loop over chunks of rows, and the rows of one."""
         rows = count(self.sides.rows)
         made = 4 * rows * count((*self.sides.batch, *self.sides.positions))
-        chunks = min(max(2, -(-made // RESULTS)), rows // FEWEST_ROWS)
+        chunks = min(max(2, -(-made // min(RESULTS, max(1, self.share)))), rows // FEWEST_ROWS)
         cut = max(self.sides.rows, key=lambda v: self.sizes[v.name])
         fresh = self.builder.names(self.name).fresh
         outer, inner = fresh(f"{cut.name}_chunk"), fresh(f"{cut.name}_in")
@@ -147,8 +149,9 @@ class _Chunks:
         rows = count((*sides.batch, *sides.rows))
         matrix = 4 * rows * count(sides.summed)
         fewest = FEWEST if matrix < LARGE and rows >= FEW_ROWS else FEWEST_OF_LARGE
-        room = CHUNK // (4 * (count(sides.batch) * depth + rows))
-        most = max(fewest, min(MOST, room))
+        position = 4 * (count(sides.batch) * depth + rows)
+        room = min(MOST, CHUNK // position, self.share // position)
+        most = max(1, min(fewest, self.share // position), room)
         if self._work() >= WORK:
             most = min(most, -(-count(sides.positions) // 2))
         inside: list[str] = []
@@ -178,7 +181,7 @@ def _even(length: int, chunks: int) -> int:
     return each if each < 4 * LINE else -(-each // LINE) * LINE
 
 
-def chunked(builder: Builder, name: str, phases: Sequence[Phases]) -> bool:
+def chunked(builder: Builder, name: str, phases: Sequence[Phases], cap: int) -> bool:
     """Arrange an equation whose relations are solved in chunks; whether it is worthwhile."""
     state = builder.state
     gemm = contraction_of(state.pieces()[name])
@@ -189,6 +192,6 @@ def chunked(builder: Builder, name: str, phases: Sequence[Phases]) -> bool:
         return False
     if not sides.exact and (state.accuracy == "strict" or not sides.may_meet_zeros(state.system)):
         return False
-    chunks = _Chunks(builder, name, sides)
+    chunks = _Chunks(builder, name, sides, cap // 4)
     chunks.loops(phases, chunks.windows())
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from convdsl.budget import CAP
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.ir.expr import loads
@@ -31,7 +32,6 @@ from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.toom import Toom
 
-CAP = 64 * 2**20  # bytes of a column buffer
 SHORT = 32  # a data axis below this length is merged with the others into one product
 LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
 BLOCK = 512  # positions at a time where sizes are unknown
@@ -42,12 +42,15 @@ def default_numpy(
     choices: Mapping[str, Choice],
     given: Schedule | None = None,
     accuracy: str = "standard",
+    cap: int = CAP,
 ) -> Schedule:
     """The schedule for the chosen algorithms; equations without a matrix product need no steps.
 
-    The steps of a `given` schedule come first; what it says nothing of is filled in.
+    The steps of a `given` schedule come first; what it says nothing of is filled in. Temporaries take
+    about `cap` bytes at most.
     """
     builder = _Builder(system, "numpy", given, accuracy)
+    builder.cap = cap
     for step in builder.given.steps:
         if isinstance(step, Toom):
             builder.toom_given(step)
@@ -60,10 +63,15 @@ def default_numpy(
             builder.solved(name)
             for label in [n for n in builder.state.pieces() if n.split(".")[0] == name]:
                 builder.slices(label)
+    for equation in builder.state.system.equations:  # those that steps have made
+        if not builder.settled(equation.tensor):
+            builder.attempt(partial(sliced, builder, equation.tensor))
     return builder.schedule()
 
 
 class _Builder(Builder):
+    cap = CAP
+
     def equation(self, name: str, choice: Choice) -> bool:
         """Arrange an equation as matrix products, where it has such a form."""
         return self.attempt(lambda: self._arranged(name, choice.algorithm, choice.results))
@@ -71,7 +79,7 @@ class _Builder(Builder):
     def toom_given(self, step: Toom) -> None:
         """Arrange what a given step has made, where nobody has."""
         if not {step.equation, *step.tensors} & self.state.nests.keys():
-            self.attempt(lambda: toom_loops(self, step))
+            self.attempt(lambda: toom_loops(self, step, self.cap))
 
     def attempt(self, arrange: Callable[[], bool]) -> bool:
         """What `arrange` does, where it says that it has, and the loops can run; else nothing."""
@@ -95,14 +103,18 @@ class _Builder(Builder):
                 phases = self.dense(name)
                 if phases is None:
                     return False
-                return chunked(self, name, phases) or self.product(name)
+                return chunked(self, name, phases, self.cap) or self.product(name)
             case "columns":
                 return self.columns(name)
             case "toom":
                 step = self.toom(name, results) if self.dense(name) is not None else None
-                return step is not None and toom_loops(self, step)
+                return step is not None and toom_loops(self, step, self.cap)
             case "gather":
                 return False
+
+    def settled(self, name: str) -> bool:
+        """Whether it was decided on: stated in the program, arranged, or computed in a reader."""
+        return name in self.stated or name in self.state.nests or name in self.state.sites
 
     def as_stated(self, name: str) -> bool:
         """Whether the equation can run as it is, as slices over its taps."""
@@ -162,7 +174,7 @@ class _Builder(Builder):
         return [*taps[:at], block, inside, *taps[at + 1 :]]
 
     def columns(self, name: str) -> bool:
-        """One product for all taps, then overlapping blocks are added up, bounded by `CAP`."""
+        """One product for all taps, then overlapping blocks are added up, within the cap."""
         piece = self.state.pieces()[name]
         contraction = contraction_of(piece, related=True)
         roles = columns_of(contraction) if contraction is not None else None
@@ -224,7 +236,7 @@ class _Builder(Builder):
             None,
         )
         size, length = other.as_int(), long.extent.as_int()
-        if along is None or (size is not None and length is not None and size * length <= CAP):
+        if along is None or (size is not None and length is not None and size * length <= self.cap):
             return []
         block = BLOCK
         if size is not None:
@@ -234,7 +246,7 @@ class _Builder(Builder):
                 if x.reduced
             )
             halo = sum(abs(c or 0) * ((n or 1) - 1) for c, n in steps)
-            block = min(65536, max(1, CAP // max(1, size) - halo))
+            block = min(65536, max(1, self.cap // max(1, size) - halo))
         known = along.extent.as_int()
         if known is not None and known <= block:
             return []

@@ -40,15 +40,18 @@ class Steps(Protocol):
     def names(self, name: str) -> Names: ...
 
 
-def toom_loops(builder: Steps, step: Toom) -> bool:
-    """Arrange what `step` has made, where the product sums; say whether it does."""
+def toom_loops(builder: Steps, step: Toom, cap: int) -> bool:
+    """Arrange what `step` has made, where the product sums; say whether it does.
+
+    A part takes at most an eighth of `cap` bytes, where it can.
+    """
     data, taps, made = step.tensors
     if the_reduction(builder.state.pieces()[made].value) is None:
         return False
     for transform in (taps, data):
         builder.map(transform, gemm=_own(builder.state.pieces()[transform]))
     block = _product(builder, step)
-    hosts = _results(builder, step)
+    hosts = _results(builder, step, cap)
     builder.do(Compute(data, made, block))
     if hosts:
         builder.do(Compute(made, step.equation, hosts[-1]))
@@ -78,7 +81,7 @@ def _product(builder: Steps, step: Toom) -> str:
     return block
 
 
-def _results(builder: Steps, step: Toom) -> list[str]:
+def _results(builder: Steps, step: Toom, cap: int) -> list[str]:
     """Parts of the results on threads, where there are several; the loop over them."""
     name, (data, taps, made) = step.equation, step.tensors
     _, inside, point = step.loops
@@ -90,7 +93,7 @@ def _results(builder: Steps, step: Toom) -> list[str]:
     rows = [v for v in free if v.name in in_data - in_taps]
     columns = [v.name for v in free if v.name not in in_data]
     outer = [*both, *rows]
-    hosts, size = part_of([v.extent.as_int() for v in outer], _others(pieces[made], outer))
+    hosts, size = part_of([v.extent.as_int() for v in outer], _others(pieces[made], outer), cap)
     loops = [v.name for v in outer]
     around = loops[:hosts]
     if size:

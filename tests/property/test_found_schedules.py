@@ -42,6 +42,7 @@ def test_a_tensor_is_padded_before_the_loops_of_its_reader() -> None:
         check_scheduled(SPREAD, CUT.format(MAPPED, PADDED), sizes)
     assert error.value.code == "E0625"
 
+
 BAND = """
 op band(x: f32[N, N], v: f32[N]) -> y: f32[N] {
     y[i] = sum[j in 1..N, q in 0..2 | i + q == j + 1] x[i, j] * x[j, i] * v[j]

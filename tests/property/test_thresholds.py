@@ -14,6 +14,7 @@ from hypothesis import assume, event, given, note, settings
 from hypothesis import strategies as st
 
 import convdsl
+from convdsl.budget import CAP
 from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.ir.evaluate import evaluate_system
@@ -41,11 +42,16 @@ def meaning(drawn: Drawn) -> Array:
 
 
 def compiled(
-    target: str, drawn: Drawn, accuracy: str, dynamic: Sequence[str], schedule: str | None = None
+    target: str,
+    drawn: Drawn,
+    accuracy: str,
+    dynamic: Sequence[str],
+    schedule: str | None = None,
+    cap: int = CAP,
 ) -> Kernel:
     kernel = convdsl.compile(
         drawn.text, target=target, params=drawn.params, accuracy=accuracy, dynamic=dynamic,
-        schedule=schedule,
+        schedule=schedule, cap=cap,
     )  # fmt: skip
     kernel.specialise(sizes_of(kernel, drawn))
     return kernel
@@ -68,7 +74,7 @@ def chosen_and_given_back(
     target: str, thresholds: Thresholds, drawn: Drawn, accuracy: str, dynamic: Sequence[str]
 ) -> Kernel:
     with thresholds.hold():
-        kernel = compiled(target, drawn, accuracy, dynamic)
+        kernel = compiled(target, drawn, accuracy, dynamic, None, thresholds.cap)
         note(str(kernel.schedule))
         event(kernel.plan.algorithm)
         again = compiled(target, drawn, accuracy, dynamic, kernel.schedule)

@@ -1,4 +1,4 @@
-"""Thresholds of the compiler, drawn so low that tiny shapes take the plans of large ones."""
+"""Thresholds of the compiler, drawn so that tiny shapes take the plans of large ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, plan_toom_cpu, tiles
+from convdsl.budget import CAP
+from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, plan_toom_cpu, sides, tiles
 from convdsl.passes.plan_toom_cpu import Cpu
 from convdsl.passes.tiles import Gpu, Tiles
-from convdsl.schedule import default, default_numpy
+from convdsl.schedule import chunks_numpy, default, default_numpy, numpy_results, slices_numpy
 
 _TILES = (
     Tiles(8, 8, 4, 4, 4), Tiles(16, 8, 4, 8, 4), Tiles(8, 16, 4, 4, 8), Tiles(4, 16, 4, 4, 4),
@@ -22,14 +23,20 @@ _TILES = (
 )  # fmt: skip
 _EAGER = Gpu(flops=1e3, bandwidth=1e30, launch=0.0)  # parts of sums cost nothing
 _SLOW = Cpu(flops=1e3, add=0.0, transform=0.0, store=0.0, scattered=0.0)  # products alone cost
-_NUMPY: Mapping[str, tuple[int, ...]] = {
-    "CAP": (1, 16, 64, 256, default_numpy.CAP), "BLOCK": (1, 2, 3, default_numpy.BLOCK),
-    "SHORT": (1, 2, default_numpy.SHORT), "LONG_PHASES": (1, 2, default_numpy.LONG_PHASES),
+_NUMPY: Mapping[str, tuple[float, ...]] = {
+    "BLOCK": (1, 2, 3, default_numpy.BLOCK),
+    "SHORT": (1, 2, 8, default_numpy.SHORT), "LONG_PHASES": (1, 2, default_numpy.LONG_PHASES),
     "TAPS": (1, 2, 3, numpy_partial.TAPS), "ROW": (1, 2, numpy_partial.ROW),
     "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT),
     "SMALL_PRODUCT": (1, 8, numpy_cut.SMALL_PRODUCT), "TERMS": (1, 4, 16, numpy_cut.TERMS),
     "PART": (1, 8, 64, plan_toom_cpu.PART), "LEAST_ROWS": (1, plan_toom_cpu.LEAST_ROWS),
     "TERMS_BLOCK": (1, 2, 3, plan_toom_cpu.TERMS_BLOCK),
+    "COPY": (0.0, 1e30, sides.COPY), "WASTE": (1e30, sides.WASTE),
+    "CHUNK": (1, 64, 512, chunks_numpy.CHUNK), "WORK": (1, chunks_numpy.WORK),
+    "FEWEST": (1, 2, chunks_numpy.FEWEST), "MOST": (1, 3, chunks_numpy.MOST),
+    "FEWEST_OF_LARGE": (1, 3), "FEW_ROWS": (1, 64), "FEWEST_ROWS": (1, 2), "LINE": (1, 2, 16),
+    "HUGE": (0, chunks_numpy.HUGE), "RESULTS": (1, 64), "COPIES": (1, chunks_numpy.COPIES),
+    "MOST_PASSES": (4, slices_numpy.MOST_PASSES),
     "CPU_WIDTH": (1, plan.CPU_WIDTH), "CPU_DEPTH": (1, 2, plan.CPU_DEPTH),
 }  # fmt: skip
 
@@ -40,6 +47,7 @@ class Thresholds:
 
     values: Mapping[str, Any]
     modules: tuple[ModuleType, ...]
+    cap: int = CAP
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -76,4 +84,9 @@ def for_numpy(draw: st.DrawFn) -> Thresholds:
     values: dict[str, Any] = {n: draw(st.sampled_from(some)) for n, some in _NUMPY.items()}
     cpu = draw(st.sampled_from([Cpu(), _SLOW]))
     values |= {"Cpu": lambda: cpu, "GAIN": draw(st.sampled_from([0.9, 1e30]))}
-    return Thresholds(values, (plan, plan_toom_cpu, numpy_partial, numpy_cut, default_numpy))
+    cap = draw(st.sampled_from([1, 64, 256, 4096, CAP]))
+    modules = (
+        plan, plan_toom_cpu, sides, numpy_partial, numpy_cut, default_numpy, chunks_numpy,
+        slices_numpy, numpy_results,
+    )  # fmt: skip
+    return Thresholds(values, modules, cap)

@@ -12,6 +12,7 @@ import pytest
 
 import convdsl
 from convdsl import ops
+from convdsl.budget import CAP
 from convdsl.passes import plan_toom_cpu
 from convdsl.passes.plan_toom_cpu import balanced, part_of
 
@@ -85,9 +86,10 @@ def test_bound_taps_are_transformed_once() -> None:
 
 def test_parts() -> None:
     """Whole loops inside, blocks of one, the others on the host."""
-    assert part_of([8, 146], 6 * 1024) == (0, 2)
-    assert part_of([8, 1460], 6 * 1024) == (1, 292)
-    assert part_of([2, 8], 6 * 1024) == (0, 0)
-    assert part_of([None, 146], 6 * 1024) == (0, 2)
-    assert part_of([5, 5], 2**30) == (0, 0)  # few rows are one product however long they are
+    assert part_of([8, 146], 6 * 1024, CAP) == (0, 2)
+    assert part_of([8, 1460], 6 * 1024, CAP) == (1, 292)
+    assert part_of([2, 8], 6 * 1024, CAP) == (0, 0)
+    assert part_of([None, 146], 6 * 1024, CAP) == (0, 2)
+    assert part_of([5, 5], 2**14, CAP) == (0, 0)  # few rows are one product however long they are
+    assert part_of([5, 5], 2**14, 2**20) == (1, 2)  # but for the cap
     assert balanced(4098, 192) == 187
