@@ -13,6 +13,7 @@ from convdsl.lowering.pipeline import Lowered
 from convdsl.passes.relation import linear
 
 _BYTES = {"f32": 4, "f16": 2, "i32": 4}
+WORKERS = 2
 
 
 def plan_of(
@@ -58,7 +59,10 @@ def _main(lowered: Lowered) -> str:
 
 
 def _temporaries(program: LoopProgram) -> int | None:
-    sizes = [(b.elements * _BYTES[b.dtype]).as_int() for b in program.buffers if b.memory == "temp"]
+    """What is held at a time; buffers of worker loops for `WORKERS` threads."""
+    own = [b for k in program.kernels for b in k.locals if b.memory == "worker"]
+    shared = [b for b in program.buffers if b.memory == "temp"]
+    sizes = [(b.elements * _BYTES[b.dtype]).as_int() for b in (*shared, *own * WORKERS)]
     known = [s for s in sizes if s is not None]
     return sum(known) if len(known) == len(sizes) else None
 

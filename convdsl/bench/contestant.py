@@ -13,6 +13,7 @@ from convdsl.bench.data import Data
 from convdsl.bench.error import Error
 from convdsl.bench.layer import Layer
 from convdsl.bench.timing import HostTimed, Sample
+from convdsl.budget import CAP
 
 Place = Literal["cpu", "gpu"]
 Kind = Literal["ours", "peer", "floor"]
@@ -37,6 +38,7 @@ class Settings:
     threads: int | None = None
     accuracy: str = "standard"
     limits: str = "webgpu"
+    cap: int = CAP
 
 
 @dataclass(frozen=True, slots=True)

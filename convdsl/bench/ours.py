@@ -67,7 +67,7 @@ def _kernel(
 ) -> Kernel:
     kernel = compile(
         layer.program, op=layer.op.name, target=target, sizes=layer.sizes, params=layer.params,
-        schedule=schedule, accuracy=settings.accuracy, limits=settings.limits,
+        schedule=schedule, accuracy=settings.accuracy, limits=settings.limits, cap=settings.cap,
         absent=layer.absent, algorithm=algorithm,
     )  # fmt: skip
     return kernel.bind(**data.constants)

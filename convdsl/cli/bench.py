@@ -11,6 +11,7 @@ from convdsl.cli.options import (
     Numbers,
     accuracy_option,
     assign,
+    cap_option,
     check_target,
     define_option,
     limits_option,
@@ -65,6 +66,7 @@ def _peers(ctx: click.Context, option: click.Parameter, values: tuple[str, ...])
 @click.option("--plans", is_flag=True, help="Measure every plan, not only the chosen one.")
 @schedule_option
 @accuracy_option
+@cap_option
 @limits_option
 @click.option("--threads", metavar="N", type=click.IntRange(1, 4096),
               help="The same number of CPU threads for all.")  # fmt: skip
@@ -89,6 +91,7 @@ def command(
     plans: bool,
     schedule: Path | None,
     accuracy: str,
+    cap: int,
     limits: str,
     threads: int | None,
     repeat: int,
@@ -117,7 +120,7 @@ def command(
         work = choose(read_suite(suite), chosen)
     else:
         work = [_layer(file, op_name, values, names_of(data, "--data"), names_of(bind, "--bind"))]
-    settings, rules = Settings(targets, threads, accuracy, limits), Rules(repeat, seconds)
+    settings, rules = Settings(targets, threads, accuracy, limits, cap), Rules(repeat, seconds)
     with limited(threads):
         session = _run(work, settings, rules, peers, schedule, plans, str(as_json) != "-")
     _write(session.record, as_json, page)

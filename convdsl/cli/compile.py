@@ -13,6 +13,7 @@ from convdsl.cli.options import (
     Numbers,
     accuracy_option,
     assign,
+    cap_option,
     define_option,
     file_argument,
     json_option,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 )
 @schedule_option
 @accuracy_option
+@cap_option
 @limits_option
 @json_option
 @click.pass_context
@@ -72,6 +74,7 @@ def command(
     passes: tuple[str, ...],
     schedule: Path | None,
     accuracy: str,
+    cap: int,
     limits: str,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -110,7 +113,7 @@ def command(
     given = assign(op, values)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits, absent=gone, schedule=schedule,
+        accuracy=accuracy, limits=limits, cap=cap, absent=gone, schedule=schedule,
         dynamic=[name for name in op.input_sizes if name not in given.sizes],
     )  # fmt: skip
     _print_passes(kernel, passes)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from convdsl.budget import CAP
+
 if TYPE_CHECKING:
     from convdsl.sema.model import ResolvedOp
 
@@ -154,6 +156,11 @@ accuracy_option = click.option(
 limits_option = click.option(
     "--limits", type=click.Choice(["webgpu", "adapter"]), default="webgpu", show_default=True,
     help="What WGSL may use: what any browser has, or what this machine's adapter has.",
+)  # fmt: skip
+cap_option = click.option(
+    "--cap", type=click.FloatRange(0.001), default=CAP / 2**20, show_default="64", metavar="MIB",
+    callback=lambda context, option, value: round(value * 2**20),
+    help="Temporaries that a chosen plan for NumPy keeps to as far as it can.",
 )  # fmt: skip
 schedule_option = click.option(
     "--schedule", metavar="FILE", type=click.Path(path_type=Path),

@@ -11,6 +11,7 @@ from convdsl.cli.options import (
     Numbers,
     accuracy_option,
     assign,
+    cap_option,
     define_option,
     file_argument,
     json_option,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Compare with the float64 definition (small sizes).")
 @schedule_option
 @accuracy_option
+@cap_option
 @limits_option
 @json_option
 def command(
@@ -75,6 +77,7 @@ def command(
     check: bool,
     schedule: Path | None,
     accuracy: str,
+    cap: int,
     limits: str,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -105,7 +108,7 @@ def command(
     arrays = gather(op, params, given.sizes, read, names, seed)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits, schedule=schedule,
+        accuracy=accuracy, limits=limits, cap=cap, schedule=schedule,
     )  # fmt: skip
     result, facts = _run(kernel, arrays, repeat)
     if check:

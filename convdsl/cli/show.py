@@ -11,6 +11,7 @@ from convdsl.cli.options import (
     Numbers,
     accuracy_option,
     assign,
+    cap_option,
     define_option,
     file_argument,
     json_option,
@@ -37,6 +38,7 @@ from convdsl.cli.output import out, out_json
     help="Write a page with the text, the steps, the tiles as pictures, and the generated text.",
 )
 @accuracy_option
+@cap_option
 @limits_option
 @json_option
 def command(
@@ -48,6 +50,7 @@ def command(
     steps: bool,
     page: Path | None,
     accuracy: str,
+    cap: int,
     limits: str,
     as_json: bool,
 ) -> None:  # fmt: skip
@@ -69,7 +72,7 @@ def command(
     given = assign(op, values)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits, schedule=schedule,
+        accuracy=accuracy, limits=limits, cap=cap, schedule=schedule,
         dynamic=[name for name in op.input_sizes if name not in given.sizes],
     )  # fmt: skip
     if page is not None:

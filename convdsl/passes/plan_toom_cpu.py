@@ -61,6 +61,8 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
         return None
     own = Shape(shape.batch, shape.m, shape.n, terms)
     results = shape.batch * shape.m * shape.n
+    if not results:
+        return None
     store = results * (cpu.scattered if _scatters(found) else cpu.store)
     direct = taps * (_product(cpu, own) + cpu.add * results)
     plans = []

@@ -93,3 +93,15 @@ def test_parts() -> None:
     assert part_of([5, 5], 2**14, CAP) == (0, 0)  # few rows are one product however long they are
     assert part_of([5, 5], 2**14, 2**20) == (1, 2)  # but for the cap
     assert balanced(4098, 192) == 187
+
+
+@pytest.mark.parametrize("empty", ["N", "C", "M"])
+def test_nothing_to_do(empty: str) -> None:
+    """No results, or sums of no terms, have a plan like others."""
+    sizes = {"N": 2, "C": 300, "L": 30, "M": 2, "K": 512, empty: 0}
+    kernel = convdsl.compile(
+        ops.source("conv_transpose1d"), params={"stride": 128}, sizes=sizes, absent="b"
+    )
+    x = np.ones([sizes[n] for n in "NCL"], np.float32)
+    w = np.ones([sizes[n] for n in "CMK"], np.float32)
+    assert np.array_equal(kernel(x, w), np.zeros((sizes["N"], sizes["M"], 29 * 128 + 512)))
