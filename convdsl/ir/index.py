@@ -323,16 +323,25 @@ def maximum(*args: Index | int) -> Index:
 
 
 def _extreme(op: Literal["min", "max"], args: list[Index]) -> Index:
-    """Drop every argument that another one bounds by a constant distance."""
+    """One flat function, without arguments that another one bounds by a constant distance."""
     sign = 1 if op == "min" else -1
     kept: list[Index] = []
-    for arg in args:
+    for arg in [part for a in args for part in _parts(op, a)]:
         distances = [(arg - other).as_int() for other in kept]
         if any(d is not None and d * sign >= 0 for d in distances):
             continue
         kept = [o for o, d in zip(kept, distances, strict=True) if d is None or d * sign >= 0]
         kept.append(arg)
     return kept[0] if len(kept) == 1 else _fn(op, *sorted(kept, key=plain_text))
+
+
+def _parts(op: Literal["min", "max"], index: Index) -> tuple[Index, ...]:
+    """The arguments of an index that is such a function itself; else the index."""
+    if len(index.terms) == 1 and index.terms[0][1] == 1 and len(index.terms[0][0]) == 1:
+        atom = index.terms[0][0][0]
+        if isinstance(atom, Fn) and atom.op == op:
+            return atom.args
+    return (index,)
 
 
 def product(factors: Iterable[Index | int]) -> Index:

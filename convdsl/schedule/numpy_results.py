@@ -29,6 +29,7 @@ from convdsl.ir.expr import (
     map_index,
 )
 from convdsl.ir.index import Index, const, floordiv, modulo, sym
+from convdsl.ir.interval import ranges_of
 from convdsl.ir.loop import If, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.numpy_place import Context
@@ -139,9 +140,12 @@ class Results:
             return joined
         value = _filled(around, self._total(self.target, self.hit, nest.put))
         apart = _interleaved(self.element, self.vars)
-        return over_inner(
-            self.vars, self.conditions, Store(self.element, value), apart, self.lengths
-        )
+        store, known = Store(self.element, value), ranges_of(self._loops())
+        return over_inner(self.vars, self.conditions, store, apart, self.lengths, known)
+
+    def _loops(self) -> list[Var]:
+        """All loops of the nest, those around as well."""
+        return [Var(x.name, const(0), x.extent) for x in self.nest.loops]
 
     def _total(self, target: Access, hit: Access | None, put: Put) -> Expr:
         total: Expr = Load(target, self.reduction.dtype)

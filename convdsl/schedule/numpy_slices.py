@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from convdsl.ir.expr import Access, Guard, Pred, Var, ge
 from convdsl.ir.index import Index, maximum, minimum
-from convdsl.ir.interval import ranges_of, simplest
+from convdsl.ir.interval import Interval, ranges_of, simplest
 from convdsl.ir.loop import If, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.relation import bounds_from
@@ -40,8 +40,9 @@ def over_inner(
     own: Sequence[Var],
     conditions: Sequence[Pred],
     store: Store,
-    apart: Collection[str] = (),
-    lengths: Lengths | None = None,
+    apart: Collection[str],
+    lengths: Lengths,
+    known: Mapping[str, Interval],
 ) -> Body:
     """The same; where conditions tie a short slice to a long one, one store for most of the long one.
 
@@ -64,8 +65,8 @@ def over_inner(
     (part,), left = _bounded([around], [p for p in inner if p is not None])
     if left:
         return over(own, conditions, store, apart, lengths)
-    low = simplest(minimum(part.low, around.high), {})
-    high = simplest(maximum(part.high, low), {})
+    low = simplest(minimum(part.low, around.high), known)
+    high = simplest(maximum(part.high, low), known)
     most = Var(long.name, low, high)
     body = over([most if v is long else v for v in own], others, store, apart, lengths)
     rest = [v for v in own if v is not long]
