@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from convdsl.ir.expr import Load
 from convdsl.passes.contraction import Operand, contraction_of
 from convdsl.passes.phases import the_reduction
-from convdsl.passes.sides import Sides, count, sides_of
+from convdsl.passes.sides import LONG_PHASES, Sides, count, sides_of
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
 from convdsl.schedule.verbs.compute import Compute
@@ -37,7 +37,6 @@ FEWEST_ROWS = 64
 COPIES = 2**18  # elements from which two threads copy
 WORK = 2e7  # operations from which a sum is worth two threads
 LINE = 16  # floats
-LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
 
 
 class _Chunks:
@@ -121,7 +120,8 @@ class _Chunks:
         """The loop over chunks of rows, and the rows of one."""
         rows = count(self.sides.rows)
         made = 4 * rows * count((*self.sides.batch, *self.sides.positions))
-        chunks = min(max(2, -(-made // min(RESULTS, max(1, self.share)))), rows // FEWEST_ROWS)
+        wanted = max(2, -(-made // min(RESULTS, max(1, self.share))))
+        chunks = max(1, min(wanted, rows // FEWEST_ROWS))
         cut = max(self.sides.rows, key=lambda v: self.sizes[v.name])
         fresh = self.builder.names(self.name).fresh
         outer, inner = fresh(f"{cut.name}_chunk"), fresh(f"{cut.name}_in")
