@@ -14,6 +14,7 @@ from math import prod
 from convdsl.ir.equation import Piece
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.plan_toom import GAIN, ToomPlan, data_elements, filter_in, tiles, toom_shape
+from convdsl.passes.sides import LONG_PHASES
 from convdsl.passes.tiles import Shape, shape_of
 from convdsl.passes.toom import Filter
 from convdsl.passes.toom_accuracy import block_of, most_results, within
@@ -21,7 +22,6 @@ from convdsl.passes.toom_points import LEAST, MOST_TAPS
 
 TERMS_BLOCK = 192  # products that BLAS adds up one after the other, where the class allows it
 PART = 2**21  # products that are made before they are transformed: caches hold them
-LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
 LONG = 2**31
 LEAST_ROWS = 128  # rows of a product that keep BLAS busy
 BLOCK_ERROR = 1.5  # of sums in blocks of TERMS_BLOCK over those in the blocks of `block_of`

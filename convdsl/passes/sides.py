@@ -18,6 +18,7 @@ from convdsl.passes.contraction import Contraction, Operand
 
 COPY = 0.35  # what an element of the windows costs, ADD what one does that is added up in memory
 ADD = 1.0
+LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
 WASTE = 1.25  # times as many windows as data and taps have pairs
 TAME = {"abs", "relu", "leaky_relu", "sin", "cos", "tanh", "sigmoid"}
 

@@ -16,6 +16,7 @@ from convdsl.passes.contraction import contraction_of
 from convdsl.passes.lower_numpy import as_stated
 from convdsl.passes.numpy_partial import TAPS
 from convdsl.passes.plan import Algorithm, Choice
+from convdsl.passes.sides import LONG_PHASES
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
@@ -33,7 +34,6 @@ from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.toom import Toom
 
 SHORT = 32  # a data axis below this length is merged with the others into one product
-LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
 BLOCK = 512  # positions at a time where sizes are unknown
 
 

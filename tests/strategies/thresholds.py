@@ -25,7 +25,7 @@ _EAGER = Gpu(flops=1e3, bandwidth=1e30, launch=0.0)  # parts of sums cost nothin
 _SLOW = Cpu(flops=1e3, add=0.0, transform=0.0, store=0.0, scattered=0.0)  # products alone cost
 _NUMPY: Mapping[str, tuple[float, ...]] = {
     "BLOCK": (1, 2, 3, default_numpy.BLOCK),
-    "SHORT": (1, 2, 8, default_numpy.SHORT), "LONG_PHASES": (1, 2, default_numpy.LONG_PHASES),
+    "SHORT": (1, 2, 8, default_numpy.SHORT), "LONG_PHASES": (1, 2, sides.LONG_PHASES),
     "TAPS": (1, 2, 3, numpy_partial.TAPS), "ROW": (1, 2, numpy_partial.ROW),
     "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT),
     "SMALL_PRODUCT": (1, 8, numpy_cut.SMALL_PRODUCT), "TERMS": (1, 4, 16, numpy_cut.TERMS),
