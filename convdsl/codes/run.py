@@ -74,7 +74,8 @@ TABLE: dict[str, Code] = {
         """
         `accuracy` is strict, standard or fast, `algorithm` None (which chooses), gather, phases or
         columns. `dynamic` names sizes that stand on axes of inputs and have no number in `sizes`; a
-        size that `where` defines is then dynamic by itself, and cannot be given.
+        size that `where` defines is then dynamic by itself, and cannot be given. `cap` is a number of
+        bytes.
         """,
     ),
     "E0360": code(
