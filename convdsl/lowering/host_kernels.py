@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from convdsl.ir.equation import Equation, Tensor, accesses
-from convdsl.ir.expr import Access, Expr, Load, map_children
+from convdsl.ir.expr import Access, Expr, Guard, Load, map_children
 from convdsl.ir.index import Index, const
 from convdsl.ir.loop import Kernel, LoopProgram, Stmt, Store, map_body
 from convdsl.passes.lower_numpy import all_names, as_stated, buffer_of, lower_equation
@@ -66,7 +66,9 @@ class _Lowering:
         """The statements of an equation, of the part `box` of it inside the host loops `around`."""
         state = self.state
         labels = [n for n in state.pieces() if n.split(".")[0] == equation.tensor]
-        if not box and not any(n in state.nests for n in labels) and as_stated(equation):
+        guarded = any(isinstance(p.value, Guard) for p in equation.pieces)
+        arranged = box or guarded or any(n in state.nests for n in labels)
+        if not arranged and as_stated(equation):
             return lower_equation(self.context, equation)
         body: Body = ()
         for label, piece in zip(labels, equation.pieces, strict=True):
