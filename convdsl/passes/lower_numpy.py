@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from convdsl.ir.equation import Equation, Piece, Role, System, Tensor
 from convdsl.ir.expr import Const, Expr, Reduce, Select, walk
+from convdsl.ir.index import as_name
 from convdsl.ir.loop import Buffer, Memory, Stmt, Store, nest
 from convdsl.passes.numpy_accumulate import accumulate
 from convdsl.passes.numpy_place import Context, hits_for, place_for
@@ -41,6 +42,8 @@ def as_stated(equation: Equation) -> bool:
         return False
     if any(v.low != 0 for v in piece.vars):
         return False
+    if [as_name(i) for i in piece.access.index] != [v.name for v in piece.vars]:
+        return False  # a step has made two indices of one
     reduction = the_reduction(piece.value)
     if reduction is None:
         return True

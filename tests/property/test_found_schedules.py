@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import convdsl
+from convdsl import ops
 from convdsl.diagnostics import CdslError
 from tests.property.scheduled_runs import check_scheduled
 
@@ -55,3 +58,15 @@ def test_a_condition_stays_that_other_operands_need(operand: str) -> None:
     phases = "phases y over i, q -> a, ar, aj"
     steps = f"{phases}\n    reindex y: {operand} by a, ar, aj -> copy"
     check_scheduled(BAND, f"schedule band for wgsl {{\n    {steps}\n}}", {"N": 9})
+
+
+def test_one_relation_in_phases_and_another_one_left() -> None:
+    """With sizes of one and none nothing else is left to tell that an index is two."""
+    text, schedule = ops.source("conv_transpose2d"), "phases y over p, i -> a, ar, aj"
+    sizes = {"N": 0, "C": 2, "H": 0, "W": 0, "M": 2, "KH": 1, "KW": 1}
+    kernel = convdsl.compile(
+        text, params={"dilation_w": 2, "groups": 2}, sizes=sizes, absent="b",
+        schedule=f"schedule conv_transpose2d for numpy {{\n    {schedule}\n}}",
+    )  # fmt: skip
+    x, w = np.zeros((0, 4, 0, 0), np.float32), np.zeros((4, 2, 1, 1), np.float32)
+    assert kernel(x, w).shape == (0, 4, 0, 0)
