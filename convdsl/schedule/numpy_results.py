@@ -198,13 +198,17 @@ class Results:
 
 
 def _interleaved(element: Access, variables: Sequence[Var]) -> list[str]:
-    """Short runs of neighbours in the result: one strided copy for each of them is faster than all."""
+    """Short runs of neighbours in the result, and what are no neighbours: stored one after the other.
+
+    One strided copy for each of them is faster than one for all.
+    """
     last = element.index[-1] if element.index else const(0)
-    along = [v for v in variables if v.name in last.free]
+    along = [v for v in variables if v.name in last.free and v.extent.as_int() is not None]
+    along.sort(key=lambda v: v.extent.as_int() or 0)
     return [
         v.name
-        for v in along
-        if len(along) > 1 and last.coefficient(v.name) == 1 and 0 < (v.extent.as_int() or 0) < SHORT
+        for v in along[:-1]
+        if (v.extent.as_int() or 0) < SHORT or last.coefficient(v.name) not in (1, -1)
     ]
 
 
