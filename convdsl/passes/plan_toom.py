@@ -6,6 +6,7 @@ operands besides. The taps' transform counts as nothing: weights are bound, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from convdsl.ir.equation import Piece
@@ -36,6 +37,33 @@ def plan_toom(
 
     `largest` is the number of bytes that a buffer may have; `forced` takes a slower one, too.
     """
+    case = case_of(piece, accuracy)
+    if case is None:
+        return None
+    found, shape, gemm = case.found, case.shape, case.found.product
+    direct = estimate(gpu, shape, bool(gemm.a.conditions or gemm.b.conditions), False)
+    direct += 4 * shape.batch * shape.m * shape.n / gpu.bandwidth
+    plans = [
+        ToomPlan(m, case.taps, _seconds(gpu, found, shape, m) / direct)
+        for m in case.results
+        if _fits(found, shape, m, largest)
+    ]
+    return best_of(plans, forced)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A filter of fixed size: its taps, the terms of each, and how many `results` a class allows."""
+
+    found: Filter
+    shape: Shape
+    taps: int
+    terms: int
+    results: tuple[int, ...]
+
+
+def case_of(piece: Piece, accuracy: str) -> Case | None:
+    """The piece as a filter that some F(results, taps) computes within a class; None where none does."""
     gemm = contraction_of(piece)
     if gemm is None or gemm.reduction.dtype != "f32" or accuracy == "strict":
         return None
@@ -46,14 +74,13 @@ def plan_toom(
     taps, count, terms = (e.as_int() for e in (found.tap.extent, found.count, found.terms))
     if taps is None or count is None or terms is None or not 2 <= taps <= MOST_TAPS or count < 2:
         return None
-    most = most_results(taps, terms, accuracy)
-    direct = estimate(gpu, shape, bool(gemm.a.conditions or gemm.b.conditions), False)
-    direct += 4 * shape.batch * shape.m * shape.n / gpu.bandwidth
-    plans = [
-        ToomPlan(m, taps, _seconds(gpu, found, shape, m) / direct)
-        for m in range(LEAST, (most or 0) + 1)
-        if within(m, taps, terms, accuracy) and _fits(found, shape, m, largest)
-    ]
+    most = most_results(taps, terms, accuracy) or 0
+    made = tuple(m for m in range(LEAST, most + 1) if within(m, taps, terms, accuracy))
+    return Case(found, shape, taps, terms, made)
+
+
+def best_of(plans: Sequence[ToomPlan], forced: bool) -> ToomPlan | None:
+    """The fastest one, where it gains enough."""
     best = min(plans, key=lambda p: p.ratio, default=None)
     return best if best is not None and (forced or best.ratio <= GAIN) else None
 

@@ -12,13 +12,18 @@ from dataclasses import dataclass
 from math import prod
 
 from convdsl.ir.equation import Piece
-from convdsl.passes.contraction import contraction_of
-from convdsl.passes.plan_toom import GAIN, ToomPlan, data_elements, filter_in, tiles, toom_shape
+from convdsl.passes.plan_toom import (
+    ToomPlan,
+    best_of,
+    case_of,
+    data_elements,
+    tiles,
+    toom_shape,
+)
 from convdsl.passes.sides import LONG_PHASES
-from convdsl.passes.tiles import Shape, shape_of
+from convdsl.passes.tiles import Shape
 from convdsl.passes.toom import Filter
-from convdsl.passes.toom_accuracy import block_of, most_results, within
-from convdsl.passes.toom_points import LEAST, MOST_TAPS
+from convdsl.passes.toom_accuracy import block_of, within
 
 TERMS_BLOCK = 192  # products that BLAS adds up one after the other, where the class allows it
 PART = 2**21  # products that are made before they are transformed: caches hold them
@@ -49,26 +54,16 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
 
     `forced` takes a slower one, too.
     """
-    gemm = contraction_of(piece)
-    if gemm is None or gemm.reduction.dtype != "f32" or accuracy == "strict":
+    case = case_of(piece, accuracy)
+    if case is None or not case.shape.batch * case.shape.m * case.shape.n:
         return None
-    found = filter_in(gemm)
-    shape = shape_of(gemm)
-    if found is None or shape is None:
-        return None
-    taps, count, terms = (e.as_int() for e in (found.tap.extent, found.count, found.terms))
-    if taps is None or count is None or terms is None or not 2 <= taps <= MOST_TAPS or count < 2:
-        return None
+    found, shape, taps, terms = case.found, case.shape, case.taps, case.terms
     own = Shape(shape.batch, shape.m, shape.n, terms)
     results = shape.batch * shape.m * shape.n
-    if not results:
-        return None
     store = results * (cpu.scattered if _scatters(found) else cpu.store)
     direct = taps * (_product(cpu, own) + cpu.add * results)
     plans = []
-    for made in range(LEAST, (most_results(taps, terms, accuracy) or 0) + 1):
-        if not within(made, taps, terms, accuracy):
-            continue
+    for made in case.results:
         blocks = -(-terms // most_terms(made, taps, terms, accuracy))
         inner = toom_shape(found, shape, made)
         points = made + taps - 1
@@ -78,8 +73,7 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
         data = data_elements(found) * tiles(found, made) * points * terms
         seconds += cpu.transform * data + cpu.transform / 4 * products
         plans.append(ToomPlan(made, taps, (seconds + store) / direct))
-    best = min(plans, key=lambda p: p.ratio, default=None)
-    return best if best is not None and (forced or best.ratio <= GAIN) else None
+    return best_of(plans, forced)
 
 
 def _scatters(found: Filter) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 from hypothesis import strategies as st
 
 from convdsl.schedule.nest import Nest
 from convdsl.schedule.state import State
+from tests.strategies.drawing import Drawing, T
 
-T = TypeVar("T")
 WILD = (
     "zz", "y", "x", "y.hole", "y.hole2", "N", "L", "sum", "else", "for", "in", "where", "k", "o",
 )  # fmt: skip
@@ -19,20 +18,11 @@ _NEW = (
 )  # fmt: skip
 
 
-class Chooser:
+class Chooser(Drawing):
     """Draws that mostly fit."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
-
-    def number(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
-
-    def pick(self, items: Sequence[T]) -> T:
-        return items[self.number(0, len(items) - 1)]
-
-    def chance(self, percent: int) -> bool:
-        return self.number(0, 99) >= 100 - percent
 
     def some(self, items: Sequence[T], least: int = 1) -> tuple[T, ...]:
         """Some of the items in any order, or without any, what is drawn for `least` of none."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeVar
 
 from hypothesis import strategies as st
 
 from convdsl.syntax import ast
+from tests.strategies.drawing import Drawing
 from tests.strategies.trees import Bound, Extent, Index, clause, integer, number, ref
-
-T = TypeVar("T")
 
 VOLUME = 2_000  # points of a statement, those of its reductions included
 _SIZES = ("A", "B", "C", "D", "L", "K")
@@ -43,7 +41,7 @@ class Tensor:
 
 
 @dataclass
-class Head:
+class Head(Drawing):
     """Draws declarations. `environments` has numbers for all sizes and parameters, once a call."""
 
     draw: st.DrawFn
@@ -59,16 +57,6 @@ class Head:
     loose_let: Tensor | None = None
 
     # -- drawing -----------------------------------------------------------------------------------
-    def number(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
-
-    def pick(self, items: Sequence[T]) -> T:
-        return items[self.number(0, len(items) - 1)]
-
-    def chance(self, percent: int) -> bool:
-        """True rarely or often; shrinks to False."""
-        return self.number(0, 99) >= 100 - percent
-
     # -- declaring ---------------------------------------------------------------------------------
     def start(self, calls: int) -> None:
         self.environments = [{} for _ in range(calls)]

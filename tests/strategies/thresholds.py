@@ -86,7 +86,7 @@ def for_numpy(draw: st.DrawFn) -> Thresholds:
     values |= {"Cpu": lambda: cpu, "GAIN": draw(st.sampled_from([0.9, 1e30]))}
     cap = draw(st.sampled_from([1, 64, 256, 4096, CAP]))
     modules = (
-        plan, plan_toom_cpu, sides, numpy_partial, numpy_cut, default_numpy, chunks_numpy,
+        plan, plan_toom, plan_toom_cpu, sides, numpy_partial, numpy_cut, default_numpy, chunks_numpy,
         slices_numpy, numpy_results,
     )  # fmt: skip
     return Thresholds(values, modules, cap)
