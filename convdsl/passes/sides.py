@@ -130,11 +130,11 @@ def _taps(gemm: Contraction, operand: Operand) -> frozenset[str]:
     """Summed indices whose windows overlap: `t - j`, but not `j*8 + r` for r in 0..8."""
     free, summed = gemm.piece.vars, gemm.k
     indices = [i for load in loads(operand.value) for i in load.access.index]
-    return frozenset(v.name for i in indices for v in summed for o in free if _overlap(i, v, o))
+    return frozenset(v.name for i in indices for v in summed for o in free if overlap(i, v, o))
 
 
-def _overlap(index: Index, one: Var, other: Var) -> bool:
-    """Whether two variables reach an element in several ways."""
+def overlap(index: Index, one: Var, other: Var) -> bool:
+    """Whether the steps of two variables mix, so that they are no digits of an index."""
     if not {one.name, other.name} <= index.free:
         return False
     steps = [abs(index.coefficient(v.name).as_int() or 0) for v in (one, other)]

@@ -34,6 +34,7 @@ from convdsl.ir.loop import If, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.numpy_place import Context
 from convdsl.passes.phases import empty_value, replace_reduction
+from convdsl.passes.sides import overlap
 from convdsl.schedule.nest import Loop, Nest
 from convdsl.schedule.numpy_slices import over, over_inner, with_rest
 from convdsl.schedule.rejoin import rejoin
@@ -198,7 +199,7 @@ class Results:
 
 
 def _interleaved(element: Access, variables: Sequence[Var]) -> list[str]:
-    """Short runs of neighbours in the result, and what are no neighbours: stored one after the other.
+    """Short runs of neighbours in the result, and what lies between others: stored one after the other.
 
     One strided copy for each of them is faster than one for all.
     """
@@ -207,8 +208,9 @@ def _interleaved(element: Access, variables: Sequence[Var]) -> list[str]:
     along.sort(key=lambda v: v.extent.as_int() or 0)
     return [
         v.name
-        for v in along[:-1]
-        if (v.extent.as_int() or 0) < SHORT or last.coefficient(v.name) not in (1, -1)
+        for n, v in enumerate(along[:-1])
+        if ((v.extent.as_int() or 0) < SHORT and last.coefficient(v.name) == 1)
+        or any(overlap(last, v, other) for other in along[n + 1 :])
     ]
 
 
