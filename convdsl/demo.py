@@ -117,8 +117,8 @@ def numpy_rows(console: Console) -> Iterator[Row]:
     with _doing(console, "comparing with float64"):
         error = sampled_error(layer, x, w, out)
     yield Row(where, str(layer), _plan(kernel), times[0], layer.flops, error)
-    floor = "bare np.matmul of the same size: the floor"
-    yield Row(where, f"[{layer.k},{layer.c}] x {layer.n} x [{layer.c},{layer.l}]", floor,
+    bare = "bare np.matmul of the same size"
+    yield Row(where, f"[{layer.k},{layer.c}] x {layer.n} x [{layer.c},{layer.l}]", bare,
               times[1], layer.flops)  # fmt: skip
 
 
