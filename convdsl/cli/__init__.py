@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 BUG, INTERRUPTED = 70, 130
 # What a command still says when it is interrupted; called in the main thread while its work goes on.
 last_words: list[Callable[[], None]] = []
+WAKE = 0.1  # seconds after which a signal is seen at the latest
 STACK = 1 << 26  # bytes; some systems give threads little, and syntax trees are deep
 
 
@@ -35,7 +36,8 @@ def guarded(work: Callable[[], int]) -> int:
     threading.stack_size(STACK)
     worker = threading.Thread(target=lambda: codes.append(work()), daemon=True)
     worker.start()
-    worker.join()
+    while worker.is_alive():  # a signal just before this waits, or to another thread, wakes nobody
+        worker.join(WAKE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: as it exits, its code still holds
     return codes[0] if codes else BUG
 
