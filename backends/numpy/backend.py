@@ -83,8 +83,11 @@ class NumpyExecutable(Executable):
     def ready(
         self, names: Sequence[str], constants: Mapping[str, Any]
     ) -> Callable[[Sequence[Array], Array | None], Array]:
-        if not all(all_finite(constants[n]) for n in self.finite & constants.keys()):
-            return self.exact.ready(names, constants)
+        inputs = {n: constants[n] for n in self.module.parameters if n in constants}
+        if not all(all_finite(inputs[n]) for n in self.finite & inputs.keys()):
+            return self.exact.ready(
+                names, inputs
+            )  # its folds are others, and may have the same names
         function, options = self._function, self._options(constants)
         watched = [at for at, n in enumerate(names) if n in self.finite]
         known = [constants.get(name) for name in self.module.parameters]
@@ -92,7 +95,7 @@ class NumpyExecutable(Executable):
 
         def run(arrays: Sequence[Array], out: Array | None) -> Array:
             if not all(all_finite(arrays[at]) for at in watched):
-                return self.exact.ready(names, constants)(arrays, out)
+                return self.exact.ready(names, inputs)(arrays, out)
             given = known.copy()
             for place, at in places:
                 given[place] = arrays[at]
