@@ -19,7 +19,7 @@ from convdsl.passes.phases import DenseForm, Phased, dense_form, the_reduction
 from convdsl.passes.plan_toom import ToomPlan, plan_toom
 from convdsl.passes.plan_toom_cpu import Cpu, plan_toom_cpu
 from convdsl.passes.relation import linear
-from convdsl.passes.sides import count, sides_of
+from convdsl.passes.sides import chunk_sides, count
 from convdsl.passes.tiles import Gpu
 
 Algorithm = Literal["gather", "phases", "columns", "toom"]
@@ -99,13 +99,9 @@ def _numpy(system: System, equation: Equation, wanted: Algorithm | None, accurac
 
 def _in_chunks(form: DenseForm, system: System, accuracy: str) -> str | None:
     """Why one product for all taps, a chunk of positions at a time, is the best plan; if it is."""
-    gemm = contraction_of(form.pieces[0])
-    sides = sides_of(gemm, [w.phase for w in form.ways if isinstance(w, Phased)]) if gemm else None
-    if gemm is None or sides is None or gemm.reduction.dtype != "f32":
-        return None
-    if not (sides.exact or (accuracy != "strict" and sides.may_meet_zeros(system))):
-        return None
-    if not sides.windows_pay(system):
+    phases = [w.phase for w in form.ways if isinstance(w, Phased)]
+    sides = chunk_sides(form.pieces[0], phases, system, accuracy)
+    if sides is None:
         return None
     terms, rows = _terms(count(sides.summed)), count(sides.rows)
     return f"one matrix product for all taps, {terms} for each of {_count(rows, 'row')}, in chunks"

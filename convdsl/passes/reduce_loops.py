@@ -41,9 +41,8 @@ def most_parts(fewest: int, most: int) -> int:
     parts and then one part after the other, goes with p + n/p^2. A blocked sum has p = n/FLUSH; half
     as much again is allowed: 1.22 times its error.
     """
-    terms = max(
-        1, fewest, min(round(FLUSH**1.5), most)
-    )  # of those counts the one that allows least
+    # Of those counts the one that allows least.
+    terms = max(1, fewest, min(round(FLUSH**1.5), most))
     return int(1.5 * (terms / FLUSH + FLUSH**2 / terms))
 
 

@@ -24,14 +24,13 @@ from convdsl.ir.expr import (
     Reduce,
     Var,
     free_names,
-    ge,
     loads,
     map_index,
 )
 from convdsl.ir.index import Index, const, sym
 from convdsl.ir.interval import always, ranges_of
 from convdsl.passes.contraction import flat_factors
-from convdsl.passes.guards import read_guards
+from convdsl.passes.guards import read_guards, reads_inside
 from convdsl.passes.phases import replace_reduction
 
 
@@ -67,7 +66,7 @@ def reindexed(
     guards = [g for g in read_guards(piece, reduction) if g.index.free & names <= set(order)]
     source = map_index(factor, put)
     known = ranges_of(axes)
-    wanted = [Pred(p.kind, put(p.index)) for p in (*mine, *guards)] + _inside(source)
+    wanted = [Pred(p.kind, put(p.index)) for p in (*mine, *guards)] + reads_inside(source)
     tests = tuple(p for p in dict.fromkeys(wanted) if not always(p, known))
     value = Guard(tests, source, Const(0, source.dtype)) if tests else source
 
@@ -91,7 +90,7 @@ def _keeps(pred: Pred, mine: Sequence[Pred], piece: Piece, reduction: Reduce, fa
     left = {*piece.guards, *(p for p in reduction.constraints if p not in mine)}
     own = flat_factors(factor)
     others = [f for f in flat_factors(reduction.body) if f not in own]
-    ends = (end for f in others for end in _inside(f))
+    ends = (end for f in others for end in reads_inside(f))
     return any(
         end.index.free & pred.index.free and end not in left and not always(end, known)
         for end in ends
@@ -108,12 +107,6 @@ def inputs_of(system: System, value: Expr) -> frozenset[str]:
         pieces = [p for n in new for p in made.get(n, ())]
         new = {load.access.tensor for p in pieces for load in loads(p.value)} - found
     return frozenset(t.name for t in system.inputs if t.name in found)
-
-
-def _inside(source: Expr) -> list[Pred]:
-    """That each read is one of an element."""
-    axes = [axis for e in loads(source) for axis in zip(e.access.index, e.access.dims, strict=True)]
-    return [ge(end) for index, dim in axes for end in (index, dim - 1 - index)]
 
 
 def _with(body: Expr, factor: Expr, read: Expr) -> Expr:

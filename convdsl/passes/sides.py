@@ -11,10 +11,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
 
-from convdsl.ir.equation import System
+from convdsl.ir.equation import Piece, System
 from convdsl.ir.expr import Call, Const, Load, Scalar, Var, free_names, loads, walk
 from convdsl.ir.index import Index
-from convdsl.passes.contraction import Contraction, Operand
+from convdsl.passes.contraction import Contraction, Operand, contraction_of
 
 COPY = 0.35  # what an element of the windows costs, ADD what one does that is added up in memory
 ADD = 1.0
@@ -118,6 +118,21 @@ def sides_of(gemm: Contraction, phases: Collection[str]) -> Sides | None:
     reads = loads(matrix.value)[0].access.index
     summed = tuple(sorted(gemm.k, key=lambda v: [v.name not in i.free for i in reads]))
     return Sides(data, matrix, gemm.batch, positions, rows, summed, taps[0] or taps[1])
+
+
+def chunk_sides(
+    piece: Piece, phases: Collection[str], system: System, accuracy: str
+) -> Sides | None:
+    """The sides of a dense piece where one product for all taps is the best plan, in chunks."""
+    gemm = contraction_of(piece)
+    if gemm is None or gemm.reduction.dtype != "f32" or not gemm.k:
+        return None
+    sides = sides_of(gemm, phases)
+    if sides is None or not sides.windows_pay(system):
+        return None
+    if not sides.exact and (accuracy == "strict" or not sides.may_meet_zeros(system)):
+        return None
+    return sides
 
 
 def _is_plain(operand: Operand) -> bool:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from convdsl.ir.expr import Load
-from convdsl.passes.contraction import Operand, contraction_of
+from convdsl.passes.contraction import Operand
 from convdsl.passes.phases import the_reduction
-from convdsl.passes.sides import LONG_PHASES, Sides, count, sides_of
+from convdsl.passes.sides import LONG_PHASES, Sides, chunk_sides, count
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
 from convdsl.schedule.verbs.compute import Compute
@@ -184,13 +184,9 @@ def _even(length: int, chunks: int) -> int:
 def chunked(builder: Builder, name: str, phases: Sequence[Phases], cap: int) -> bool:
     """Arrange an equation whose relations are solved in chunks; whether it is worthwhile."""
     state = builder.state
-    gemm = contraction_of(state.pieces()[name])
-    if gemm is None or gemm.reduction.dtype != "f32" or not gemm.k:
-        return False
-    sides = sides_of(gemm, [p.phase for p in phases])
-    if sides is None or not sides.windows_pay(state.system):
-        return False
-    if not sides.exact and (state.accuracy == "strict" or not sides.may_meet_zeros(state.system)):
+    made = [p.phase for p in phases]
+    sides = chunk_sides(state.pieces()[name], made, state.system, state.accuracy)
+    if sides is None:
         return False
     chunks = _Chunks(builder, name, sides, cap // 4)
     chunks.loops(phases, chunks.windows())

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Var, ge, loads
+from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Var, map_index
 from convdsl.ir.index import Index, const, product, sym, total
 from convdsl.ir.interval import always, ranges_of
 from convdsl.ir.loop import Buffer, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
+from convdsl.passes.guards import reads_inside
 from convdsl.passes.names import Names
 from convdsl.schedule.nest import Loop, Nest, Stage, operands
 
@@ -106,9 +107,7 @@ def _copy(
 def _bounds(nest: Nest, factor: Expr, conditions: Sequence[Pred]) -> tuple[Pred, ...]:
     """That each read is one of an element, where that is not known."""
     known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
-    axes = [axis for e in loads(factor) for axis in zip(e.access.index, e.access.dims, strict=True)]
-    ends = [end for i, dim in axes for end in (nest.put(i), dim - 1 - nest.put(i))]
-    wanted = dict.fromkeys(map(ge, ends))
+    wanted = dict.fromkeys(reads_inside(map_index(factor, nest.put)))
     return tuple(p for p in wanted if not always(p, known) and p not in conditions)
 
 
