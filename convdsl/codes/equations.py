@@ -128,8 +128,9 @@ TABLE: dict[str, Code] = {
     "E0683": code(
         "no such operand",
         """
-        `reindex` copies an operand of a reduction: a factor of the product that is summed, called by the
-        first tensor that it reads, or `x.2` for a second one that reads `x`. The message lists them.
+        `reindex` and `layout` copy an operand of a reduction: a factor of the product that is summed,
+        called by the first tensor that it reads, or `x.2` for a second one that reads `x`. The message
+        lists them.
         """,
     ),
     "E0684": code(
@@ -146,6 +147,23 @@ TABLE: dict[str, Code] = {
         The copy that `reindex` makes is a box: the range of each of its indices depends on sizes alone.
         After `gather` a summed index runs from where it begins to count for one result; `phases` makes
         ranges that do not depend on others.
+        """,
+    ),
+    "E0690": code(
+        "an axis that the copy cannot have",
+        """
+        An axis of `layout` stands for the sum that the operand is read along, `t - j` for `t`, whose
+        indices have ranges of known numbers and one of them the factor 1 or -1. Rows that follow each
+        other (`t over n`) are as far apart as `t` has values, and may share zeros only: the message has
+        the elements of a row, and from where to where it is read.
+        """,
+    ),
+    "E0691": code(
+        "axes that are not those of the operand",
+        """
+        `layout` needs an axis for each index that the operand depends on, or for the sum it stands in:
+
+            layout y: x by c, t over n -> xs          # x[n, c, t - j]
         """,
     ),
     "E0674": code(

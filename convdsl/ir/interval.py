@@ -53,6 +53,22 @@ def always(pred: Pred, ranges: Mapping[str, Interval]) -> bool:
             return (low is not None and low > 0) or (high is not None and high < 0)
 
 
+def implied(pred: Pred, by: Iterable[Pred], ranges: Mapping[str, Interval]) -> bool:
+    """Whether a condition holds in the ranges wherever others do: it is a multiple of one, and more."""
+    if always(pred, ranges):
+        return True
+    for other in by:
+        if pred.kind != "ge" or other.kind != "ge":
+            continue
+        for name in pred.index.free & other.index.free:
+            have, one = (p.index.coefficient(name).as_int() for p in (pred, other))
+            if have and one and have % one == 0 and have // one > 0:
+                rest = pred.index - other.index * (have // one)
+                if always(Pred("ge", rest), ranges):
+                    return True
+    return False
+
+
 def never(pred: Pred, ranges: Mapping[str, Interval]) -> bool:
     """Whether the condition holds for no value in the ranges, as far as intervals can tell."""
     low, high = interval(pred.index, ranges)

@@ -75,16 +75,16 @@ def reindexed(
     tensor = Tensor(made, source.dtype, tuple((d,) for d in dims), "let")
     equation = Equation(made, (Piece(axes, (), target, value, origin="reindex"),))
     read = Load(Access(made, tuple(sym(v.name) - v.low for v in own), dims), source.dtype)
-    gone = [p for p in mine if zeros and not _keeps(p, mine, piece, reduction, factor)]
+    gone = [p for p in mine if zeros and not keeps(p, mine, piece, reduction, factor)]
     rest = replace(
         reduction,
         constraints=tuple(p for p in reduction.constraints if p not in gone),
-        body=_with(reduction.body, factor, read),
+        body=with_operand(reduction.body, factor, read),
     )
     return tensor, equation, replace(piece, value=replace_reduction(piece.value, lambda _: rest))
 
 
-def _keeps(pred: Pred, mine: Sequence[Pred], piece: Piece, reduction: Reduce, factor: Expr) -> bool:
+def keeps(pred: Pred, mine: Sequence[Pred], piece: Piece, reduction: Reduce, factor: Expr) -> bool:
     """Whether a condition may be what keeps the reads of the other operands inside of their tensors."""
     known = ranges_of((*piece.vars, *reduction.vars))
     left = {*piece.guards, *(p for p in reduction.constraints if p not in mine)}
@@ -109,7 +109,7 @@ def inputs_of(system: System, value: Expr) -> frozenset[str]:
     return frozenset(t.name for t in system.inputs if t.name in found)
 
 
-def _with(body: Expr, factor: Expr, read: Expr) -> Expr:
+def with_operand(body: Expr, factor: Expr, read: Expr) -> Expr:
     """A product with one operand replaced: the factors that make it up by the one read."""
     gone = flat_factors(factor)
     left = flat_factors(body)

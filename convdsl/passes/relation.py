@@ -51,6 +51,16 @@ def linear(index: Index, names: Iterable[str]) -> Linear | None:
     return Linear(coefficients, rest)
 
 
+def depends_through(index: Index, terms: Mapping[str, int], unit: str) -> bool:
+    """Whether an index depends on names through their sum alone; `unit` has the factor 1 or -1 in it."""
+    used = index.free & set(terms)
+    form = linear(index, list(terms))
+    if not used or form is None or form.rest.free & used:
+        return not used
+    factor = form.coefficients.get(unit, 0) * terms[unit]
+    return all(form.coefficients.get(name, 0) == factor * c for name, c in terms.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One variable `name` replaced by `value`; `fresh` takes its place when there is a new one."""

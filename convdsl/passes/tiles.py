@@ -113,11 +113,16 @@ def shape_of(product: Contraction) -> Shape | None:
 
 
 def choose_tiles(
-    product: Contraction, gpu: Gpu, limits: WorkgroupLimits, padded: bool = False
+    product: Contraction,
+    gpu: Gpu,
+    limits: WorkgroupLimits,
+    padded: bool = False,
+    tested: bool | None = None,
 ) -> Tiled:
     """The tile and the parts with the least estimated time.
 
-    `padded`: the operands are made here, and can be made without rests of tiles.
+    `padded`: the operands are made here, and can be made without rests of tiles; `tested`: reads are
+    tested, by default where the product has conditions.
     """
     legal = [
         (t, rate) for t, rate in CANDIDATES
@@ -129,7 +134,8 @@ def choose_tiles(
     longest = max((v.extent.as_int() or 1 for v in product.k), default=1)
     results = 4 * shape.batch * shape.m * shape.n
     most = min(longest // LEAST_LENGTH, limits.buffer // max(1, results))
-    tested = bool(product.a.conditions or product.b.conditions)
+    if tested is None:
+        tested = bool(product.a.conditions or product.b.conditions)
     return _best(gpu, shape, longest, most, legal, tested, padded)[1]
 
 

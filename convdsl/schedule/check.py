@@ -9,9 +9,9 @@ from convdsl.diagnostics import CdslError, Note
 from convdsl.ir.expr import Pred
 from convdsl.ir.index import product
 from convdsl.ir.text_expr import pred_text
-from convdsl.schedule.copies import moving_loops
+from convdsl.schedule.copies import extent_of, moving_loops
 from convdsl.schedule.filling import WRITTEN_OUT, steps_of
-from convdsl.schedule.nest import Loop, Nest, operands
+from convdsl.schedule.nest import Loop, Nest, conditions_of
 from convdsl.schedule.show import show_nest, shown_names
 
 REGISTERS = 512  # accumulators of one thread above which no GPU keeps them in registers
@@ -90,12 +90,8 @@ def _check_written_out(equation: str, nest: Nest, rest: Sequence[Loop]) -> None:
 
 def _check_tiles(equation: str, nest: Nest, threads: Sequence[Loop]) -> None:
     """A copy has a number of elements, which registers or a workgroup can hold."""
-    reduction = nest.reduction
     for stage in nest.stages:
-        assert reduction is not None
-        factor = operands(reduction)[stage.operand]
-        moving = moving_loops(nest, stage, factor, threads)
-        for loop in moving:
+        for loop in moving_loops(nest, stage, threads):
             if not loop.extent.as_int():
                 refuse(
                     equation, nest, "E0641",
@@ -103,7 +99,8 @@ def _check_tiles(equation: str, nest: Nest, threads: Sequence[Loop]) -> None:
                     f"has {loop.extent} iterations: the copy needs a number above 0",
                     loop.name, "split that loop by a number, and stage at its outer part",
                 )  # fmt: skip
-        count = (product(x.extent for x in moving)).as_int() or 1
+        extent = extent_of(nest, stage, threads, conditions_of(nest))
+        count = product(x.extent for x in extent.loops).as_int() or 1
         most = TILE if stage.memory == "workgroup" else REGISTERS
         if count > most:
             refuse(
@@ -112,7 +109,7 @@ def _check_tiles(equation: str, nest: Nest, threads: Sequence[Loop]) -> None:
                 f"at most {most} can be held",
                 stage.at, "stage it further inside, or split the loops inside",
             )  # fmt: skip
-        steps = steps_of(moving, threads)
+        steps = steps_of(extent, threads)
         if stage.ahead and steps > WRITTEN_OUT:
             refuse(
                 equation, nest, "E0645",

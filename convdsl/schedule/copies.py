@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Var, map_index
 from convdsl.ir.index import Index, const, product, sym, total
-from convdsl.ir.interval import always, ranges_of
+from convdsl.ir.interval import always, implied, ranges_of
 from convdsl.ir.loop import Buffer, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.guards import reads_inside
 from convdsl.passes.names import Names
-from convdsl.schedule.nest import Loop, Nest, Stage, operands
+from convdsl.schedule.nest import Loop, Nest, Stage, conditions_of, operands
+from convdsl.schedule.rejoin import merged_loads, settled
+from convdsl.schedule.windows import Window, window_of
 
 VECTOR = 4
 Body = tuple[Stmt, ...]
@@ -20,31 +22,44 @@ Body = tuple[Stmt, ...]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A stage with its buffer: rows over summed loops, columns over free ones.
+    """A stage with its buffer: rows over summed loops, columns over free ones or over a `window`.
 
     `conditions` are those under which the operand is read; elsewhere the copy holds zero. `bounds` keep
-    its reads inside of their tensors where other loops than its own do so in the sum. `source` is the
-    tile that a copy in registers is filled from, where there is one.
+    its reads inside of their tensors where other loops than its own do so in the sum. Where a `spared`
+    condition fails it holds anything: no result is stored. `source` is the tile that a copy in registers
+    is filled from, where there is one.
     """
 
     stage: Stage
-    factor: Expr
+    value: Expr
     rows: tuple[Loop, ...]
     columns: tuple[Loop, ...]
     buffer: Buffer
     conditions: tuple[Pred, ...]
     bounds: tuple[Pred, ...] = ()
+    spared: tuple[Pred, ...] = ()
+    window: Window | None = None
     source: Copy | None = None
+
+    @property
+    def put(self) -> dict[str, Index]:
+        """Values of loops that what is read at a place in the window is said with."""
+        return self.window.put(_flat(self.columns)) if self.window is not None else {}
 
     def tests(self, pending: Sequence[Pred]) -> tuple[Pred, ...]:
         """What to test of an element, of the conditions those that are still pending."""
-        return (*(p for p in self.conditions if p in pending), *self.bounds)
+        mine = (p for p in self.conditions if p in pending)
+        return (*(Pred(p.kind, p.index.substitute(self.put)) for p in mine), *self.bounds)
 
-    def access(self, lanes: tuple[Index, ...]) -> Access:
-        """The element for the current iteration of all loops."""
-        return Access(
-            self.buffer.name, (*lanes, _flat(self.rows), _flat(self.columns)), self.buffer.dims
-        )
+    def covers(self, pred: Pred) -> bool:
+        """Whether a condition need not be tested of a term that is read from here."""
+        return pred in self.conditions or pred in self.spared
+
+    def access(self, lanes: tuple[Index, ...], filled: bool = False) -> Access:
+        """The element for the current iteration of all loops, or of those that fill the copy."""
+        windowed = self.window is not None and not filled
+        column = self.window.place if self.window and windowed else _flat(self.columns)
+        return Access(self.buffer.name, (*lanes, _flat(self.rows), column), self.buffer.dims)
 
     def load(self, lanes: tuple[Index, ...]) -> Load:
         """Read it; `lanes` are the thread indices, used by copies in registers."""
@@ -52,11 +67,63 @@ class Copy:
         return Load(self.access(own), "i32" if self.buffer.dtype == "i32" else "f32")
 
 
-def moving_loops(
-    nest: Nest, stage: Stage, factor: Expr, threads: Sequence[Loop]
-) -> tuple[Loop, ...]:
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The loops of a copy: `rows` x `columns`, the latter over a window where there is one."""
+
+    rows: tuple[Loop, ...]
+    columns: tuple[Loop, ...]
+    window: Window | None
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        return (*self.rows, *self.columns)
+
+
+def extent_of(
+    nest: Nest, stage: Stage, threads: Sequence[Loop], conditions: Sequence[Pred]
+) -> Extent:
+    """What a stage copies in one iteration of its loop."""
+    moving = moving_loops(nest, stage, threads)
+    window, spared = window_of(_value(nest, stage), moving), _of_results(nest)
+    own = _own(nest, stage, conditions)
+    if window is None or not all(window.carries(p.index) or p in spared for p in own):
+        rows, columns = (tuple(x for x in moving if x.reduced == r) for r in (True, False))
+        return Extent(rows, columns, None)
+    names = nest.names()
+    quads = Loop(names.fresh(f"{stage.name}_quad"), const(-(-window.extent // VECTOR)), False)
+    lanes = Loop(names.fresh(f"{stage.name}_lane"), const(VECTOR), False)
+    rows = tuple(x for x in moving if x.name not in window.coefficients)
+    return Extent(rows, (quads, lanes), window)
+
+
+def _factor(nest: Nest, stage: Stage) -> Expr:
+    reduction = nest.reduction
+    assert reduction is not None
+    return operands(reduction)[stage.operand]
+
+
+def _own(nest: Nest, stage: Stage, conditions: Sequence[Pred]) -> tuple[Pred, ...]:
+    """The conditions that concern no loop but those that the operand depends on."""
+    every, needed = {x.name for x in nest.loops}, nest.depends_on(_factor(nest, stage))
+    return tuple(p for p in conditions if p.index.free & every <= needed)
+
+
+def _of_results(nest: Nest) -> tuple[Pred, ...]:
+    """Tails without which there are more results, which nobody stores."""
+    summed = {x.name for x in nest.loops if x.reduced}
+    return tuple(t.condition for t in nest.tails if t.condition.index.free.isdisjoint(summed))
+
+
+def _value(nest: Nest, stage: Stage) -> Expr:
+    """The operand in terms of the loops."""
+    known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
+    return merged_loads(map_index(_factor(nest, stage), lambda i: settled(nest.put(i), known)))
+
+
+def moving_loops(nest: Nest, stage: Stage, threads: Sequence[Loop]) -> tuple[Loop, ...]:
     """The loops inside a stage that its operand depends on; of a tile the thread loops too."""
-    needed = nest.depends_on(factor)
+    needed = nest.depends_on(_factor(nest, stage))
     inside = {x.name for x in nest.loops[nest.place(stage.at) + 1 :] if x.level != "grid"}
     lanes = {x.name for x in threads}
     inside = inside | lanes if stage.memory == "workgroup" else inside - lanes
@@ -76,6 +143,15 @@ def copies_of(
     return out
 
 
+def fills_tested(nest: Nest) -> bool:
+    """Whether conditions are tested when the copies of a nest are filled."""
+    known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
+    ends = _ends(nest)
+    pending = [p for p in conditions_of(nest) if not always(p, known) and p not in ends]
+    threads = [x for x in nest.loops if x.level == "thread"]
+    return any(c.tests(pending) for c in copies_of(nest, threads, nest.names(), pending))
+
+
 def _outermost_first(nest: Nest) -> list[Stage]:
     """The stages from the outermost loop to the innermost; at one loop the tile before registers."""
     return sorted(nest.stages, key=lambda s: (nest.place(s.at), s.memory == "register"))
@@ -84,44 +160,55 @@ def _outermost_first(nest: Nest) -> list[Stage]:
 def _copy(
     nest: Nest, stage: Stage, threads: Sequence[Loop], names: Names, conditions: Sequence[Pred]
 ) -> Copy:
-    reduction = nest.reduction
-    assert reduction is not None
-    factor = operands(reduction)[stage.operand]
-    moving = moving_loops(nest, stage, factor, threads)
-    rows = tuple(x for x in moving if x.reduced)
-    columns = tuple(x for x in moving if not x.reduced)
-    dims = (product(x.extent for x in rows), product(x.extent for x in columns) + stage.pad)
-    every, needed = {x.name for x in nest.loops}, nest.depends_on(factor)
-    mine = tuple(p for p in conditions if p.index.free & every <= needed)
+    value, needed = _value(nest, stage), nest.depends_on(_factor(nest, stage))
+    mine = _own(nest, stage, conditions)
+    extent = extent_of(nest, stage, threads, conditions)
+    window = extent.window
+    rows, columns = (product(x.extent for x in loops) for loops in (extent.rows, extent.columns))
+    dims = rows, columns + stage.pad
+    dtype = nest.reduction.dtype if nest.reduction is not None else "f32"
     if stage.memory == "workgroup":
-        buffer = Buffer(names.fresh(f"{stage.name}_tile"), reduction.dtype, dims, "workgroup")
+        buffer = Buffer(names.fresh(f"{stage.name}_tile"), dtype, dims, "workgroup")
     else:
         own = tuple(x.extent for x in threads)
-        name = names.fresh(f"{stage.name}_row")
-        buffer = Buffer(name, reduction.dtype, own + dims, "register", len(own))
-    shared = any(p.index.free & needed for p in conditions if p not in mine)
-    bounds = _bounds(nest, factor, mine) if shared else ()
-    return Copy(stage, factor, rows, columns, buffer, mine, bounds)
+        buffer = Buffer(names.fresh(f"{stage.name}_row"), dtype, own + dims, "register", len(own))
+    spared = tuple(
+        p for p in mine if p in _of_results(nest) and not (window and window.carries(p.index))
+    )
+    tested = tuple(p for p in mine if p not in spared)
+    made = Copy(
+        stage, value, extent.rows, extent.columns, buffer, tested, spared=spared, window=window
+    )
+    value = map_index(value, lambda i: i.substitute(made.put))
+    bounds = _bounds(nest, made, value)
+    if window is None and spared and bounds:
+        made, bounds = replace(made, conditions=mine, spared=()), ()
+    if window is None and not any(p.index.free & needed for p in conditions if p not in mine):
+        bounds = ()  # the conditions keep its reads inside
+    return replace(made, value=value, bounds=bounds)
 
 
-def _bounds(nest: Nest, factor: Expr, conditions: Sequence[Pred]) -> tuple[Pred, ...]:
+def _bounds(nest: Nest, copy: Copy, value: Expr) -> tuple[Pred, ...]:
     """That each read is one of an element, where that is not known."""
-    known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
-    wanted = dict.fromkeys(reads_inside(map_index(factor, nest.put)))
-    return tuple(p for p in wanted if not always(p, known) and p not in conditions)
+    loops = dict.fromkeys((*nest.loops, *copy.columns))
+    known = ranges_of(Var(x.name, const(0), x.extent) for x in loops)
+    tested = copy.tests(copy.conditions)
+    wanted = dict.fromkeys(reads_inside(value))
+    ends = _ends(nest)
+    return tuple(p for p in wanted if not implied(p, ends, known) and p not in tested)
 
 
-def fill_row(
-    copy: Copy,
-    lanes: tuple[Index, ...],
-    put: Callable[[Expr], Expr],
-    pending: Sequence[Pred],
-) -> Body:
+def _ends(nest: Nest) -> list[Pred]:
+    """What loops around the copies see to: they end where it fails."""
+    return [t.condition for t in nest.tails if t.policy == "cut"]
+
+
+def fill_row(copy: Copy, lanes: tuple[Index, ...], pending: Sequence[Pred]) -> Body:
     """One thread copies what it needs into registers, from the tile where there is one."""
+    source = copy.value
     if copy.source is not None:
-        source: Expr = copy.source.load(())
+        source = map_index(copy.source.load(()), lambda i: i.substitute(copy.put))
     else:
-        source = put(copy.factor)
         tests = copy.tests(pending)
         if tests:
             source = Guard(tests, source, Const(0, source.dtype))
@@ -130,7 +217,7 @@ def fill_row(
     ]
     if copy.columns and copy.columns[-1].extent == VECTOR:
         loops[-1] = (loops[-1][0], "vector")
-    return nested(loops, (Store(copy.access(lanes), source),))
+    return nested(loops, (Store(copy.access(lanes, filled=True), source),))
 
 
 def _flat(loops: tuple[Loop, ...]) -> Index:

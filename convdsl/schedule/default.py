@@ -9,7 +9,6 @@ from convdsl.ir.equation import System
 from convdsl.ir.expr import Var
 from convdsl.ir.index import product
 from convdsl.passes.contraction import Contraction, contraction_of
-from convdsl.passes.names import Names
 from convdsl.passes.padding import pad_index, padded_axes
 from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
@@ -17,26 +16,21 @@ from convdsl.passes.reduce_loops import FLUSH, most_parts
 from convdsl.passes.tiles import Gpu, Tiled, Tiles, WorkgroupLimits, choose_tiles
 from convdsl.passes.toom_accuracy import block_of
 from convdsl.schedule.builder import Builder
-from convdsl.schedule.nest import operands
+from convdsl.schedule.default_product import LANES, Window, depth_of, tile_product
+from convdsl.schedule.default_windows import Windows, lay_out, pays, windows_of
 from convdsl.schedule.packing import packs
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.transforms import transform_of, transform_steps
 from convdsl.schedule.verbs.columns import Columns
-from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.pack import Pack
 from convdsl.schedule.verbs.pad import Pad, touching
-from convdsl.schedule.verbs.partial import Partial
-from convdsl.schedule.verbs.pipeline import Pipeline
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.split import Split
-from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
-from convdsl.schedule.verbs.vectorize import Vectorize
 
-LANES = 4
 COPY_SIDE = 32  # elements of a cache line
 FULL = 2**17  # threads that keep a large GPU busy
 LONG = 256  # terms of a sum below which one thread is soon through with them
@@ -155,6 +149,10 @@ class _Builder(Builder):
         gemm = contraction_of(self.state.pieces()[name])
         if gemm is None or not gemm.m or not gemm.n:
             return
+        windows = windows_of(gemm) if name not in self.products else None
+        if windows is not None and pays(windows, Gpu()):
+            self.windowed(name, windows)
+            return
         for tensor, axes in packs(gemm):
             copy = self.tensor(f"{tensor}_packed")
             self.do(Pack(name, tensor, axes, copy))
@@ -167,11 +165,23 @@ class _Builder(Builder):
             name = self.parts(name, gemm, tiled.parts)
             gemm = contraction_of(self.state.pieces()[name]) or gemm
         self.tiles[name] = tiled.tiles
-        self.gemm(name, gemm, tiled.tiles, flush)
+        tile_product(self, name, gemm, tiled.tiles, flush)
+
+    def windowed(self, name: str, windows: Windows) -> None:
+        """Tile a product whose data are read in windows, which serve all taps."""
+        laid = lay_out(self, name, windows, Gpu(), self.limits)
+        gemm, tiled = laid.gemm, laid.tiled
+        if laid.transposed:
+            self.transpose(laid.data)
+        if tiled.parts > 1:
+            name = self.parts(name, gemm, tiled.parts)
+            gemm = contraction_of(self.state.pieces()[name]) or gemm
+        self.tiles[name] = tiled.tiles
+        tile_product(self, name, gemm, tiled.tiles, FLUSH, Window(laid.data, laid.tap))
 
     def padded(self, name: str, gemm: Contraction, tiled: Tiled) -> Contraction:
         """The product without rests of tiles, where its operands are made here and fit all the same."""
-        tiles, (depth, _) = tiled.tiles, _depth(gemm)
+        tiles, (depth, _) = tiled.tiles, depth_of(gemm)
         wanted = [(depth, tiles.k * tiled.parts)]
         for side, size in ((gemm.m, tiles.m), (gemm.n, tiles.n)):
             wanted += _least_padding(side, size)
@@ -192,7 +202,7 @@ class _Builder(Builder):
 
     def parts(self, name: str, gemm: Contraction, parts: int) -> str:
         """Cut the longest sum into parts, each a product of its own; the tensor that holds them."""
-        depth, _ = _depth(gemm)
+        depth, _ = depth_of(gemm)
         extent = next(v.extent.as_int() or 1 for v in gemm.k if v.name == depth)
         return self.cut(name, depth, _length(extent, parts))
 
@@ -222,72 +232,6 @@ class _Builder(Builder):
         self.map(y, grid=grid, thread=[lane_row, lane_column])
         self.do(Unroll(y, (each,)))
 
-    def gemm(self, y: str, gemm: Contraction, tiles: Tiles, flush: int) -> None:
-        """Tiles of a product, whose terms are added up in blocks of `flush`."""
-        names = self.names(y)
-        fresh = names.fresh
-        batch = [v.name for v in gemm.batch]
-        depth, taps = _depth(gemm)
-        rows, columns = [v.name for v in gemm.m], [v.name for v in gemm.n]
-        self.do(Order(y, (*batch, *rows, *columns, *taps, depth)))
-        m, n = self._fused(y, rows, names), self._fused(y, columns, names)
-        grid, threads, mine = list(batch), [], []
-        for loop, tile, part in ((m, tiles.m, tiles.rows), (n, tiles.n, tiles.columns)):
-            if loop is None:
-                continue
-            outer, rest, group, inner, lane, vector = (
-                fresh(f"{loop}_{what}") for what in ("tile", "in", "group", "rest", "lane", "vec")
-            )
-            self.do(Split(y, loop, tile, outer, rest, "pad"))
-            self.do(Split(y, rest, tile // (part // LANES), group, inner))
-            self.do(Split(y, inner, LANES, lane, vector))
-            grid.append(outer)
-            threads.append(lane)
-            mine += [group, vector]
-        step, k = fresh(f"{depth}_tile"), fresh(f"{depth}_in")
-        self.do(Split(y, depth, tiles.k, step, k, "pad"))
-        summed, at = [step], taps[-1] if taps else step
-        count = self.state.nest(y).loop(step).extent.as_int()
-        if count is None or count > flush // tiles.k:
-            block, inside = fresh(f"{depth}_block"), fresh(f"{depth}_step")
-            self.do(Split(y, step, flush // tiles.k, block, inside, "cut"))
-            summed, at = [block, inside], block
-        self.do(Order(y, (*grid, *threads, *taps, *summed, k, *mine)))
-        self.map(y, grid=grid, thread=threads)
-        for operand in _conditional_first(gemm):
-            self.do(Stage(y, operand, summed[-1], "workgroup"))
-            self.do(Stage(y, operand, k, "register"))
-        self.do(Partial(y, at))
-        steps = self.state.nest(y).loop(summed[-1]).extent.as_int()
-        rests = any(t.policy == "pad" for t in self.state.nest(y).tails)
-        tested = gemm.a.conditions or gemm.b.conditions or rests
-        if not tested and (steps or 0) > 1:
-            self.do(Pipeline(y, tuple(operands(gemm.reduction))))
-        if mine:
-            self.do(Unroll(y, (k, *mine[:-1])))
-            self.do(Vectorize(y, mine[-1]))
-
-    def _fused(self, y: str, loops: Sequence[str], names: Names) -> str | None:
-        """One loop for all of them, in their order; None for none."""
-        if len(loops) < 2:
-            return loops[0] if loops else None
-        name = names.fresh("".join(loops) if len("".join(loops)) <= 6 else loops[0] + "s")
-        self.do(Fuse(y, tuple(loops), name))
-        return name
-
-
-def _depth(gemm: Contraction) -> tuple[str, list[str]]:
-    """The summed variable that is tiled, and the taps around it: the longest one is tiled.
-
-    With unknown sizes it is the first that no condition mentions: channels, not taps.
-    """
-    if any(v.extent.as_int() is None for v in gemm.k):
-        tested = {n for p in gemm.reduction.constraints for n in p.index.free}
-        chosen = next((v for v in gemm.k if v.name not in tested), gemm.k[0])
-    else:
-        chosen = max(gemm.k, key=lambda v: v.extent.as_int() or 0)
-    return chosen.name, [v.name for v in gemm.k if v is not chosen]
-
 
 def _length(extent: int, parts: int) -> int:
     """The length of a part: whole steps of a tile, and without a rest if there is such a length near."""
@@ -305,13 +249,3 @@ def _least_padding(side: Sequence[Var], size: int) -> list[tuple[str, int]]:
         multiple = size // gcd(size, count // extent)
         ways.append((-(-extent // multiple) * multiple / extent, var.name, multiple))
     return [min(ways)[1:]] if ways else []
-
-
-def _conditional_first(gemm: Contraction) -> list[str]:
-    """The operands in the order in which tiles are filled: those read under conditions first.
-
-    Their reads take longest; on an H200 the other order costs a fifth of the speed.
-    """
-    tested = [o.value for o in (gemm.a, gemm.b) if o.conditions]
-    names = operands(gemm.reduction)
-    return sorted(names, key=lambda n: 0 if names[n] in tested else 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from convdsl.ir.expr import Access, Const, Expr, Guard, Pred, Var, ge, loads, map_index
 from convdsl.ir.index import Index, ceildiv, const, floordiv, modulo, product, sym
 from convdsl.ir.loop import For, If, Let, Level, Stmt, Store
-from convdsl.schedule.copies import VECTOR, Copy
+from convdsl.schedule.copies import VECTOR, Copy, Extent
 from convdsl.schedule.nest import Loop
 from convdsl.schedule.rejoin import rejoin
 from convdsl.schedule.whole import whole_tile
@@ -85,7 +85,7 @@ def filling_of(copy: Copy, kernel: Lowering) -> Filling:
     for loop in threads:
         mine = mine * loop.extent + sym(loop.name)
     place = sym(u) * count + mine
-    value = kernel.put(copy.factor)
+    value = copy.value
     if _along_rows(copy, value):
         row, quad = modulo(place, const(height)), floordiv(place, const(height))
     else:
@@ -113,10 +113,9 @@ def filling_of(copy: Copy, kernel: Lowering) -> Filling:
     )
 
 
-def steps_of(moving: Sequence[Loop], threads: Sequence[Loop]) -> int:
-    """How many steps a thread takes to fill its share of a tile over these loops."""
-    rows, columns = [x for x in moving if x.reduced], [x for x in moving if not x.reduced]
-    height, width = _extents(rows, columns)
+def steps_of(extent: Extent, threads: Sequence[Loop]) -> int:
+    """How many steps a thread takes to fill its share of a tile."""
+    height, width = _extents(extent.rows, extent.columns)
     count = product(x.extent for x in threads).as_int() or 1
     return -(-height * (width // _lanes(width)) // count)
 

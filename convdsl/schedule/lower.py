@@ -45,7 +45,7 @@ from convdsl.passes.phases import replace_reduction
 from convdsl.passes.relation import bounds_from
 from convdsl.schedule.check import check_nest, refuse_tail
 from convdsl.schedule.nest import Loop, Nest, conditions_of, result_conditions
-from convdsl.schedule.rejoin import merged, settled
+from convdsl.schedule.rejoin import merged, merged_loads, settled
 from convdsl.schedule.sums import Sum
 from convdsl.schedule.swizzle import places
 
@@ -186,7 +186,7 @@ class Lowering:
 
     def put(self, value: Expr) -> Expr:
         """A value over the piece's variables in terms of the loops."""
-        return _merged(map_index(value, self.put_index))
+        return merged_loads(map_index(value, self.put_index))
 
     def put_index(self, index: Index) -> Index:
         return settled(self.nest.put(index), self.known)
@@ -207,12 +207,6 @@ class Lowering:
         every = result_conditions(self.nest)
         tests = [p for p in every if p not in self.met and not always(p, self.known)]
         return self.over_registers((If(tuple(tests), body),) if tests else body)
-
-
-def _merged(value: Expr) -> Expr:
-    if isinstance(value, Load):
-        return Load(merged(value.access), value.dtype)
-    return map_children(value, _merged)
 
 
 def _fill(value: Expr, hole: Load, by: Expr) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from convdsl.ir.atoms import Fn, Monomial, Sym
-from convdsl.ir.expr import Access
+from convdsl.ir.expr import Access, Expr, Load, map_children
 from convdsl.ir.index import Index, floordiv, modulo
 from convdsl.ir.interval import Interval, interval
 
@@ -31,6 +31,13 @@ def merged(access: Access) -> Access:
             at = len(dims) - 1
         at -= 1
     return Access(access.tensor, tuple(index), tuple(dims))
+
+
+def merged_loads(value: Expr) -> Expr:
+    """The value with every access of it merged."""
+    if isinstance(value, Load):
+        return Load(merged(value.access), value.dtype)
+    return map_children(value, merged_loads)
 
 
 def settled(index: Index, ranges: Mapping[str, Interval]) -> Index:

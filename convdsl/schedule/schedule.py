@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from convdsl.diagnostics import CdslError, Span
 from convdsl.ir.equation import System
+from convdsl.passes.layout import Axis
 from convdsl.schedule.check import check_nest
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
@@ -22,6 +23,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.interior import Interior
+from convdsl.schedule.verbs.layout import Layout
 from convdsl.schedule.verbs.map import Map, Where
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
@@ -59,6 +61,7 @@ ELSEWHERE = {
     "cache_read": "`stage`",
     "stage_mem": "`stage`",
     "compute_at": "`compute` for a tensor, `stage` for an operand",
+    "transform_layout": "`layout`",
     "double_buffer": "`pipeline`",
     "prefetch": "`pipeline`",
     "partition": "`interior`",
@@ -175,6 +178,17 @@ class Schedule:
 
     def reindex(self, equation: str, operand: str, indices: Iterable[str], name: str) -> Schedule:
         return self.then(Reindex(equation, operand, tuple(indices), name))
+
+    def layout(
+        self,
+        equation: str,
+        operand: str,
+        axes: Iterable[str | tuple[str, str | None, int]],
+        name: str,
+    ) -> Schedule:
+        """An axis is an index, or (index, the one it goes over or None, its least length)."""
+        made = tuple(Axis(a) if isinstance(a, str) else Axis(*a) for a in axes)
+        return self.then(Layout(equation, operand, made, name))
 
     def pack(self, equation: str, tensor: str, axes: Iterable[int], name: str) -> Schedule:
         return self.then(Pack(equation, tensor, tuple(axes), name))

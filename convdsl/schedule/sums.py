@@ -133,7 +133,7 @@ class Sum:
         out: Body = ()
         for c in self.copies:
             if c.stage.at == loop.name and c.stage.memory == "register":
-                out += fill_row(c, kernel.lanes, kernel.put, kernel.pending)
+                out += fill_row(c, kernel.lanes, kernel.pending)
         return out
 
     def _update(self) -> Body:
@@ -153,8 +153,8 @@ class Sum:
         depend = {n: self.nest.depends_on(f) for n, f in operands(self.reduction).items()}
         around = [n for n, on in depend.items() if loops <= on]
         nearest = self._nearest()
-        if around and all(n in nearest and pred in nearest[n].conditions for n in around):
-            return False  # copies hold zero where it fails, and nothing else is read there
+        if around and all(n in nearest and nearest[n].covers(pred) for n in around):
+            return False  # copies hold zero where it matters, and nothing else is read there
         if self.kernel.policies.get(pred) != "pad":
             return True
         reduced = any(x.name in loops for x in self.nest.loops if x.reduced)

@@ -9,6 +9,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.interior import Interior
+from convdsl.schedule.verbs.layout import Layout
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
@@ -31,8 +32,8 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
-        Materialise, Inline, Gather, Solve, Phases, Columns, Toom, Reindex, Pack, Pad, Rfactor,
-        Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll, Vectorize,
+        Materialise, Inline, Gather, Solve, Phases, Columns, Toom, Reindex, Layout, Pack, Pad,
+        Rfactor, Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll, Vectorize,
         Partial, Compute,
     )
 }  # fmt: skip
