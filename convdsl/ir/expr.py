@@ -280,6 +280,18 @@ def map_index(expr: Expr, f: Callable[[Index], Index]) -> Expr:
             return map_children(expr, lambda e: map_index(e, f))
 
 
+def indices_in(expr: Expr) -> list[Index]:
+    """Every integer expression in it."""
+    found: dict[Index, None] = {}
+
+    def note(index: Index) -> Index:
+        found[index] = None
+        return index
+
+    map_index(expr, note)
+    return list(found)
+
+
 def map_access(access: Access, f: Callable[[Index], Index]) -> Access:
     return Access(access.tensor, tuple(map(f, access.index)), tuple(map(f, access.dims)))
 

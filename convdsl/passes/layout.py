@@ -24,6 +24,7 @@ from convdsl.ir.expr import (
     Reduce,
     Var,
     ge,
+    indices_in,
     loads,
     map_index,
 )
@@ -107,6 +108,8 @@ def line_of(piece: Piece, reduction: Reduce, factor: Expr, axis: Axis) -> Line |
             return f"the range of `{name}` is not known"
         low, high = low + min(c * first, c * last), high + max(c * first, c * last)
     line = Line(axis, terms, units[0], low, high - low + 1)
+    if not all(line.carries(i) for i in indices_in(factor)):
+        return f"it is read along sums with `{axis.index}` that are not multiples of one another"
     if axis.over is None:
         return line
     outer, row = every.get(axis.over), every[axis.index].extent.as_int()

@@ -41,7 +41,8 @@ def padded_axes(system: System, tensor: str, name: str) -> Axes | str:
     summed = {v.name: v for v in reduction.vars} if reduction is not None else {}
     free = {v.name: v for v in piece.vars}
     var = summed.get(name) or free.get(name)
-    if var is None or len(equation.pieces) > 1 or piece.guards:
+    whole = len(equation.pieces) == 1 and not piece.guards
+    if var is None or (name in free and not whole):
         return f"`{name}` is no index of a plain equation"
     if (
         reduction is None
@@ -112,7 +113,7 @@ def pad_index(system: System, tensor: str, name: str, multiple: int, axes: Axes)
     def equation(q: Equation) -> Equation:
         pieces = tuple(_regrown(p, axes, longer) for p in q.pieces)
         if q.tensor == tensor:
-            pieces = (_widened(pieces[0], name, multiple),)
+            pieces = (_widened(pieces[0], name, multiple), *pieces[1:])
         elif q.tensor in axes:
             pieces = (_zeroed(pieces[0], axes[q.tensor], dims[q.tensor], longer[q.tensor]),)
         return Equation(q.tensor, pieces)

@@ -13,7 +13,7 @@ from convdsl.ir.equation import Piece
 from convdsl.ir.expr import Var, free_names, loads
 from convdsl.ir.index import product
 from convdsl.passes.contraction import Contraction, contraction_of
-from convdsl.passes.tiles import Gpu, Shape, estimate, shape_of
+from convdsl.passes.tiles import Gpu, Shape, estimate, reads_of, shape_of
 from convdsl.passes.toom import Filter, filter_of
 from convdsl.passes.toom_accuracy import most_results, within
 from convdsl.passes.toom_points import LEAST, MOST_TAPS
@@ -41,7 +41,7 @@ def plan_toom(
     if case is None:
         return None
     found, shape, gemm = case.found, case.shape, case.found.product
-    direct = estimate(gpu, shape, bool(gemm.a.conditions or gemm.b.conditions), False)
+    direct = estimate(gpu, shape, reads_of(gemm))
     direct += 4 * shape.batch * shape.m * shape.n / gpu.bandwidth
     plans = [
         ToomPlan(m, case.taps, _seconds(gpu, found, shape, m) / direct)
@@ -135,7 +135,7 @@ def _seconds(gpu: Gpu, found: Filter, shape: Shape, results: int) -> float:
     data = data_elements(found) * terms
     moved = data * (count + points * tiles(found, results))  # read, and written transformed
     moved += 2 * inner.batch * inner.m * inner.n + shape.batch * shape.m * shape.n
-    return estimate(gpu, inner, False, True) + 4 * moved / gpu.bandwidth + 2 * gpu.launch
+    return estimate(gpu, inner, "padded") + 4 * moved / gpu.bandwidth + 2 * gpu.launch
 
 
 def _fits(found: Filter, shape: Shape, results: int, largest: int) -> bool:

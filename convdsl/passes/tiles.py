@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from convdsl.passes.contraction import Contraction
+
+Reads = Literal["tested", "plain", "padded", "windows"]
+"""How operands are read: with tests; as they are; made here, so without rests of tiles; in windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Gpu:
     tested: float = 0.8
     ahead: float = 1.02
     ahead_wide: float = 1.14
+    windows: float = 1.07
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +121,11 @@ def choose_tiles(
     product: Contraction,
     gpu: Gpu,
     limits: WorkgroupLimits,
-    padded: bool = False,
-    tested: bool | None = None,
+    reads: Reads | None = None,
 ) -> Tiled:
     """The tile and the parts with the least estimated time.
 
-    `padded`: the operands are made here, and can be made without rests of tiles; `tested`: reads are
-    tested, by default where the product has conditions.
+    `reads` of operands are tested, by default, where the product has conditions.
     """
     legal = [
         (t, rate) for t, rate in CANDIDATES
@@ -134,14 +137,17 @@ def choose_tiles(
     longest = max((v.extent.as_int() or 1 for v in product.k), default=1)
     results = 4 * shape.batch * shape.m * shape.n
     most = min(longest // LEAST_LENGTH, limits.buffer // max(1, results))
-    if tested is None:
-        tested = bool(product.a.conditions or product.b.conditions)
-    return _best(gpu, shape, longest, most, legal, tested, padded)[1]
+    return _best(gpu, shape, longest, most, legal, reads or reads_of(product))[1]
 
 
-def estimate(gpu: Gpu, shape: Shape, tested: bool, padded: bool) -> float:
-    """The estimated seconds of a product; `tested`: reads of an operand are."""
-    return _best(gpu, shape, shape.k, PARTS[-1], CANDIDATES, tested, padded)[0]
+def reads_of(product: Contraction) -> Reads:
+    """How a product as it stands is read."""
+    return "tested" if product.a.conditions or product.b.conditions else "plain"
+
+
+def estimate(gpu: Gpu, shape: Shape, reads: Reads) -> float:
+    """The estimated seconds of a product."""
+    return _best(gpu, shape, shape.k, PARTS[-1], CANDIDATES, reads)[0]
 
 
 def _best(
@@ -150,26 +156,30 @@ def _best(
     longest: int,
     most: int,
     legal: Sequence[tuple[Tiles, float]],
-    tested: bool,
-    padded: bool,
+    reads: Reads,
 ) -> tuple[float, Tiled]:
     """The best tiling with at most so many parts of the `longest` summed index."""
     parts = [p for p in PARTS if p == 1 or (p <= most and shape.k >= LEAST_TERMS * p)]
     found: list[tuple[float, Tiled]] = []
     for p in parts:
-        uneven = longest % p != 0 and not padded  # the last part is shorter: reads are tested
+        uneven = longest % p != 0 and reads in (
+            "tested",
+            "plain",
+        )  # reads of the last part are tested
         for t, rate in legal:
-            gained = rate * _gain(gpu, t, shape, tested, padded) * (gpu.tested if uneven else 1)
+            gained = rate * _gain(gpu, t, shape, reads) * (gpu.tested if uneven else 1)
             found.append((_seconds(gpu, t, gained, shape, p), Tiled(t, p)))
     return min(found, key=lambda f: f[0])
 
 
-def _gain(gpu: Gpu, tiles: Tiles, shape: Shape, tested: bool, padded: bool) -> float:
+def _gain(gpu: Gpu, tiles: Tiles, shape: Shape, reads: Reads) -> float:
     """What tests cost, and what a product without tests and rests gains by reading ahead."""
-    if tested:
+    if reads == "tested":
         return gpu.tested
+    if reads == "windows":
+        return gpu.windows
     rests = shape.m % tiles.m or shape.n % tiles.n or shape.k % tiles.k
-    if rests and not padded:
+    if rests and reads == "plain":
         return 1.0
     return gpu.ahead_wide if tiles.m * tiles.n >= WIDE else gpu.ahead
 
@@ -183,7 +193,8 @@ def _seconds(gpu: Gpu, tiles: Tiles, rate: float, shape: Shape, parts: int) -> f
     groups = shape.batch * -(-shape.m // tiles.m) * -(-shape.n // tiles.n) * parts
     load = -(-groups // gpu.units)
     together = max(1, gpu.busy // tiles.threads)
-    work = 2 * tiles.m * tiles.n * -(-shape.k // parts)
+    steps = -(-shape.k // (parts * tiles.k))  # a rest takes as long as a whole one
+    work = 2 * tiles.m * tiles.n * steps * tiles.k
     full, rest = divmod(load, together)
     alone = min(1.0, gpu.single + (1 - gpu.single) * rest * tiles.threads / gpu.busy)
     spent = full * together + (rest / alone if rest else 0)

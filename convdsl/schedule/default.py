@@ -158,7 +158,7 @@ class _Builder(Builder):
             self.do(Pack(name, tensor, axes, copy))
             self.transpose(copy)
         gemm = contraction_of(self.state.pieces()[name]) or gemm
-        tiled = choose_tiles(gemm, Gpu(), self.limits, name in self.products)
+        tiled = choose_tiles(gemm, Gpu(), self.limits, "padded" if name in self.products else None)
         flush = block_of(gemm.extents[3].as_int() or 0) if name in self.products else FLUSH
         gemm = self.padded(name, gemm, tiled)
         if tiled.parts > 1:
@@ -171,8 +171,8 @@ class _Builder(Builder):
         """Tile a product whose data are read in windows, which serve all taps."""
         laid = lay_out(self, name, windows, Gpu(), self.limits)
         gemm, tiled = laid.gemm, laid.tiled
-        if laid.transposed:
-            self.transpose(laid.data)
+        for copy in laid.transposed:
+            self.transpose(copy)
         if tiled.parts > 1:
             name = self.parts(name, gemm, tiled.parts)
             gemm = contraction_of(self.state.pieces()[name]) or gemm

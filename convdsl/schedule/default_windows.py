@@ -6,20 +6,29 @@ y[n, t] = sum[j, c] xs[c, n*T + t - j + (J-1)] * w[c, j]
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
-from convdsl.ir.expr import Expr, Var, free_names, loads
+from convdsl.ir.expr import Expr, free_names, loads
 from convdsl.ir.index import product
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.layout import Axis, Line, line_of
 from convdsl.passes.plan_toom import filter_in
-from convdsl.passes.tiles import Gpu, Tiled, WorkgroupLimits, choose_tiles, estimate, shape_of
+from convdsl.passes.tiles import (
+    Gpu,
+    Tiled,
+    WorkgroupLimits,
+    choose_tiles,
+    estimate,
+    reads_of,
+    shape_of,
+)
 from convdsl.passes.toom import Filter
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
 from convdsl.schedule.verbs.layout import Layout
 from convdsl.schedule.verbs.pad import Pad
-from convdsl.schedule.verbs.reindex import Reindex
 
 MOST_TAPS = 16  # of a window whose terms are written out
 GAIN = 0.95  # of the direct time, at most: what is worth a copy
@@ -27,11 +36,11 @@ GAIN = 0.95  # of the direct time, at most: what is worth a copy
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """A filter whose data can be laid out: its axes, and the axis along the block."""
+    """A filter whose operands can be laid out: the axes of the data, the one of the block last."""
 
     found: Filter
-    axes: tuple[Axis, ...]
-    line: Line
+    data: tuple[Line, ...]
+    weights: tuple[Axis, ...]
     taps: int
 
     @property
@@ -46,20 +55,45 @@ def windows_of(gemm: Contraction) -> Windows | None:
     taps = found.tap.extent.as_int() if found is not None else None
     if found is None or taps is None or not 2 <= taps <= MOST_TAPS or gemm.reduction.dtype != "f32":
         return None
-    factor, names = _factor(gemm, found), free_names(found.data.value)
-    own = [v for v in (*gemm.m, *gemm.n) if v.name in names and v != found.block]
-    if len(own) > 1:
+    own = [v for v in (*gemm.m, *gemm.n) if v.name in free_names(found.data.value)]
+    rows = [v.name for v in own if v != found.block]
+    data = _axes(gemm, _factor(gemm, found), {found.block.name: rows[0] if rows else None})
+    weights = _axes(gemm, found.taps.value, {})
+    if len(rows) > 1 or data is None or weights is None:
         return None
-    block = Axis(found.block.name, own[0].name if own else None)
-    plain = [v for v in (*gemm.batch, *gemm.k) if v.name in names and v != found.tap]
-    axes = (*(Axis(v.name) for v in _fastest_first(factor, plain)), block)
+    return Windows(found, data, tuple(x.axis for x in weights), taps)
+
+
+def _axes(
+    gemm: Contraction, factor: Expr, over: Mapping[str, str | None]
+) -> tuple[Line, ...] | None:
+    """The axes of a copy of an operand, one for each sum of indices that it is read along.
+
+    Those of summed indices first, so that neighbours along the rows or columns are some in the copy,
+    and of these the source's fastest, so that a tile of it can be transposed. `over` comes last.
+    """
+    names, free = free_names(factor), {v.name for v in (*gemm.m, *gemm.n)}
+    used = [v.name for v in (*gemm.batch, *gemm.k, *gemm.m, *gemm.n) if v.name in names]
     lines: list[Line] = []
-    for axis in axes:
-        line = line_of(gemm.piece, gemm.reduction, factor, axis)
-        if isinstance(line, str) or (axis != block and len(line.terms) > 1):
+    said = {n for n in over.values() if n is not None}
+    for name in sorted(used, key=lambda n: n not in over):
+        if name in said:
+            continue
+        line = line_of(gemm.piece, gemm.reduction, factor, Axis(name, over.get(name)))
+        if isinstance(line, str) or said & set(line.terms):
             return None
-        lines.append(line)
-    return Windows(found, axes, lines[-1], taps)
+        if over and name not in over and len(line.terms) > 1:
+            return None  # the data move in one direction only
+        named = name if name in over else line.unit
+        lines.append(replace(line, axis=replace(line.axis, index=named)))
+        said |= set(line.terms)
+    fastest = _fastest(factor)
+
+    def place(line: Line) -> tuple[bool, bool, bool]:
+        terms = set(line.terms)
+        return not terms.isdisjoint(free), line.axis.index in over, terms.isdisjoint(fastest)
+
+    return tuple(sorted(lines, key=place))
 
 
 def pays(windows: Windows, gpu: Gpu) -> bool:
@@ -68,24 +102,23 @@ def pays(windows: Windows, gpu: Gpu) -> bool:
     shape = shape_of(gemm)
     if shape is None:
         return False
-    tested = bool(gemm.a.conditions or gemm.b.conditions)
-    copied = 8 * windows.line.extent * _settings(windows) / gpu.bandwidth  # read and written
-    laid_out = estimate(gpu, shape, False, True) + copied + gpu.launch
-    return laid_out <= GAIN * estimate(gpu, shape, tested, False)
+    copied = 8 * prod(x.extent for x in windows.data) / gpu.bandwidth  # read and written
+    laid_out = estimate(gpu, shape, "windows") + copied + gpu.launch
+    return laid_out <= GAIN * estimate(gpu, shape, reads_of(gemm))
 
 
 @dataclass(frozen=True, slots=True)
 class Laid:
     """What became of the product, and its tiles; `data` is read in windows that `tap` moves.
 
-    `transposed`: neighbours in `data` are none in what it is copied from.
+    `transposed` are copies in which neighbours are none in what they are copied from.
     """
 
     gemm: Contraction
     tiled: Tiled
     tap: str
     data: str
-    transposed: bool
+    transposed: tuple[str, ...]
 
 
 def lay_out(
@@ -93,26 +126,38 @@ def lay_out(
 ) -> Laid:
     """The steps that copy the operands; the data's rows are as long as whole tiles read."""
     found, gemm = windows.found, windows.found.product
-    tiled = choose_tiles(gemm, gpu, limits, padded=True, tested=False)
+    tiled = choose_tiles(gemm, gpu, limits, "windows")
     depth = max((v for v in gemm.k if v != found.tap), key=lambda v: v.extent.as_int() or 0)
     each = max(1, tiled.tiles.k // windows.taps)
     tiled = replace(tiled, tiles=replace(tiled.tiles, k=each))
     side, tile = (gemm.m, tiled.tiles.m) if windows.rows else (gemm.n, tiled.tiles.n)
     count = product(v.extent for v in side).as_int() or 1
     length = -(-count // tile) * tile + -(-(windows.taps - 1) // 4) * 4
-    axes = (*windows.axes[:-1], replace(windows.axes[-1], length=length))
-    data = builder.tensor(f"{_operand(gemm, found)}_line")
-    builder.do(Layout(name, _operand(gemm, found), axes, data))
-    if (depth.extent.as_int() or 0) % (each * tiled.parts):
-        names = free_names(found.taps.value)
-        order = [v.name for v in (*gemm.batch, *gemm.k, *gemm.m, *gemm.n) if v.name in names]
-        operand = next(n for n, f in operands(gemm.reduction).items() if f == found.taps.value)
-        builder.do(Reindex(name, operand, tuple(order), builder.tensor(f"{operand}_line")))
+    axes = [x.axis for x in windows.data]
+    axes[-1] = replace(axes[-1], length=length)
+    line, transposed = _copy(builder, name, gemm, _factor(gemm, found), tuple(axes)), []
+    if _fastest(_factor(gemm, found)).isdisjoint(windows.data[-1].terms):
+        transposed.append(line)
+    rest = (depth.extent.as_int() or 0) % (each * tiled.parts)
+    if rest or found.taps.conditions:
+        copy = _copy(builder, name, gemm, found.taps.value, windows.weights)
+        if windows.weights[-1].index not in _fastest(found.taps.value):
+            transposed.append(copy)
+    if rest:
         builder.do(Pad(name, depth.name, each * tiled.parts))
     made = contraction_of(builder.state.pieces()[name])
     assert made is not None
-    last = loads(_factor(gemm, found))[0].access.index[-1].free
-    return Laid(made, tiled, found.tap.name, data, found.block.name not in last)
+    return Laid(made, tiled, found.tap.name, line, tuple(transposed))
+
+
+def _copy(
+    builder: Builder, name: str, gemm: Contraction, factor: Expr, axes: tuple[Axis, ...]
+) -> str:
+    """The tensor with an operand laid out along these axes."""
+    operand = next(n for n, f in operands(gemm.reduction).items() if f == factor)
+    made = builder.tensor(f"{operand.replace('.', '_')}_line")
+    builder.do(Layout(name, operand, axes, made))
+    return made
 
 
 def _factor(gemm: Contraction, found: Filter) -> Expr:
@@ -120,17 +165,6 @@ def _factor(gemm: Contraction, found: Filter) -> Expr:
     return gemm.a.value if found.block in gemm.m else gemm.b.value
 
 
-def _operand(gemm: Contraction, found: Filter) -> str:
-    return next(n for n, f in operands(gemm.reduction).items() if f == _factor(gemm, found))
-
-
-def _fastest_first(factor: Expr, plain: list[Var]) -> list[Var]:
-    """The fastest index of the source in front, so that a tile of the copy can be transposed."""
-    last = loads(factor)[0].access.index[-1].free
-    return sorted(plain, key=lambda v: v.name not in last)
-
-
-def _settings(windows: Windows) -> int:
-    """Lines that the copy has."""
-    gemm, names = windows.found.product, [a.index for a in windows.axes[:-1]]
-    return product(v.extent for v in (*gemm.batch, *gemm.k) if v.name in names).as_int() or 1
+def _fastest(factor: Expr) -> frozenset[str]:
+    """The indices along which neighbours in memory differ."""
+    return loads(factor)[0].access.index[-1].free

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
-from convdsl.ir.expr import Expr, map_index
+from convdsl.ir.expr import Expr, indices_in
 from convdsl.ir.index import Index, const, sym, total
 from convdsl.passes.relation import depends_through, linear
 from convdsl.schedule.nest import Loop
@@ -39,11 +40,12 @@ class Window:
 def window_of(value: Expr, moving: Sequence[Loop]) -> Window | None:
     """The window that an operand over the loops is read in; None where no summed loop shifts it.
 
-    It must depend on all free loops that move, and on the summed ones that shift it, through one sum.
+    It must depend on all free loops that move, and on the summed ones that shift it, through one sum,
+    which has fewer values than the loops have iterations.
     """
     free = {x.name for x in moving if not x.reduced}
     extents = {x.name: x.extent.as_int() for x in moving}
-    indices = _indices(value)
+    indices = indices_in(value)
     shifted = [i for i in indices if i.free & free and i.free & set(extents) - free]
     form = linear(shifted[0], list(extents)) if shifted else None
     if form is None or not free <= set(form.coefficients):
@@ -56,20 +58,8 @@ def window_of(value: Expr, moving: Sequence[Loop]) -> Window | None:
         low += min(0, factor * (extent - 1))
         high += max(0, factor * (extent - 1))
     units = [n for n, c in coefficients.items() if abs(c) == 1]
-    if not units or all(extents[n] == 1 for n in coefficients if n not in free):
+    if not units or high - low + 1 >= prod(extents[n] or 1 for n in coefficients):
         return None
     place = total([sym(n) * c for n, c in coefficients.items()]) - low
     found = Window(coefficients, place, high - low + 1, units[0])
     return found if all(found.carries(i) for i in indices) else None
-
-
-def _indices(value: Expr) -> list[Index]:
-    """Every integer expression in a value."""
-    found: dict[Index, None] = {}
-
-    def note(index: Index) -> Index:
-        found[index] = None
-        return index
-
-    map_index(value, note)
-    return list(found)

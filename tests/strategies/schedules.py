@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from convdsl.diagnostics import CdslError
 from convdsl.ir.expr import loads
+from convdsl.passes.layout import Axis, Line, line_of
 from convdsl.passes.names import Names
 from convdsl.passes.reindex import indices_of
 from convdsl.schedule.nest import Nest, Target, operands, unsolved
@@ -22,6 +23,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.interior import Interior
+from convdsl.schedule.verbs.layout import Layout
 from convdsl.schedule.verbs.map import PLACES, Map
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
@@ -115,7 +117,32 @@ class Draw(Chooser):
         operand = self.pick(list(known))
         used = indices_of(piece, reduction, known[operand])
         indices = tuple(self.draw(st.permutations(used))) if self.chance(97) else self.some(WILD)
+        if state.target == "wgsl" and self.chance(50):
+            return self.layout(state, equation, operand, indices)
         return Reindex(equation, operand, indices, self.new(state, nest))
+
+    def layout(self, state: State, equation: str, operand: str, indices: tuple[str, ...]) -> Step:
+        """Along these indices, one of each sum; now and then rows of one over another."""
+        piece, nest = state.pieces()[equation], state.nest(equation)
+        reduction = nest.reduction
+        assert reduction is not None
+        axes: list[Axis] = []
+        said: set[str] = set()
+        for index in indices:
+            if index in said:
+                continue
+            over = self.pick(indices) if self.chance(30) else None
+            over = None if over in {*said, index} else over
+            line = line_of(piece, reduction, operands(reduction)[operand], Axis(index, over))
+            if isinstance(line, str) and over is not None and self.chance(95):
+                over, line = (
+                    None,
+                    line_of(piece, reduction, operands(reduction)[operand], Axis(index)),
+                )
+            said |= set(line.terms) if isinstance(line, Line) else {index}
+            said |= {over} if over is not None else set()
+            axes.append(Axis(index, over, self.number(0, 40) if self.chance(20) else 0))
+        return Layout(equation, operand, tuple(axes), self.new(state, nest))
 
     def toom(self, state: State, equation: str) -> Step:
         """Of sizes that are exact, so that results compare by ==, or of one that is refused."""

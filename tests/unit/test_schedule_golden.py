@@ -57,6 +57,12 @@ DOWN = """
 op down(x: f32[C, L], w: f32[C, K]) -> y: f32[Q] where Q == L//3 {
     y[o] = sum[c, k, l | o*3 + k == l + 1] x[c, l] * w[c, k]
 }"""
+ROWS_UP = """
+op up(x: f32[N, C, L], w: f32[C, K]) -> y: f32[N, LO]
+where LO == (L - 1)*2 + K
+{
+    y[n, o] = sum[c, k, l | l*2 + k == o] x[n, c, l] * w[c, k]
+}"""
 ROWS = "op rows(x: f32[M, K, J]) -> y: f32[M] { y[m] = 2*(max[k, j] abs(x[m, k, j]) else 1) }"
 SNAKE = """
 op snake(x: f32[C, T], a: f32[C], w: f32[C, M]) -> y: f32[M, T] {
@@ -106,6 +112,30 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
         UP, {"C": 3, "L": 5, "K": 6, "Q": 27}, "phases y over o, k -> t, r, j",
         "reindex y: x by c, j, t -> xs",
         "map xs: t -> thread\nmap y: t -> thread\nmap y.hole: t_gap -> thread",
+    ),
+    "layout": (
+        ROWS_UP, {"N": 2, "C": 3, "L": 5, "K": 8}, "phases y over o, k -> t, r, j",
+        "layout y: x by c, t over n to 24 -> xs",
+        """order y: c, j, n, t, r
+           map y: n -> grid, t -> thread
+           map xs: t -> thread
+           unroll y: j
+           stage y: xs at c in workgroup
+           stage y: xs at j in register""",
+    ),
+    "window": (
+        ROWS_UP, {"N": 2, "C": 3, "L": 5, "K": 8}, "phases y over o, k -> t, r, j",
+        """layout y: x by c, t over n to 24 -> xs
+           order y: n, t, r, c, j
+           fuse y: n, t -> nt
+           split y: nt by 8 -> tile, in tail pad
+           split y: in by 4 -> lane, own
+           order y: tile, lane, c, j, own, r""",
+        """map xs: t -> thread
+           map y: tile -> grid, lane -> thread
+           stage y: xs at c in workgroup
+           stage y: xs at c in register
+           unroll y: j, own, r""",
     ),
     "pack": (
         MATMUL, {"M": 6, "K": 10, "N": 8}, "", "pack y: a by 1, 0 -> a_packed",
@@ -325,6 +355,7 @@ def test_methods_make_the_same_steps() -> None:
         .columns("y", "col")
         .toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z"))
         .reindex("y", "x", ("c", "j", "t"), "xs")
+        .layout("y", "x", ("c", ("t", "n", 24)), "xl")
         .pack("y", "w", (1, 0), "w_packed")
         .rfactor("y", "c", 64, "part", "y_part")
         .pad("y", "c", 16)
