@@ -146,10 +146,10 @@ def copies_of(
 def fills_tested(nest: Nest) -> bool:
     """Whether conditions are tested when the copies of a nest are filled."""
     known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
-    ends = _ends(nest)
-    pending = [p for p in conditions_of(nest) if not always(p, known) and p not in ends]
+    pending = [p for p in conditions_of(nest) if not always(p, known)]
     threads = [x for x in nest.loops if x.level == "thread"]
-    return any(c.tests(pending) for c in copies_of(nest, threads, nest.names(), pending))
+    copies = copies_of(nest, threads, nest.names(), pending)
+    return any(set(c.tests(pending)) - set(_ends(nest, c.stage)) for c in copies)
 
 
 def _outermost_first(nest: Nest) -> list[Stage]:
@@ -194,13 +194,17 @@ def _bounds(nest: Nest, copy: Copy, value: Expr) -> tuple[Pred, ...]:
     known = ranges_of(Var(x.name, const(0), x.extent) for x in loops)
     tested = copy.tests(copy.conditions)
     wanted = dict.fromkeys(reads_inside(value))
-    ends = _ends(nest)
+    ends = _ends(nest, copy.stage)
     return tuple(p for p in wanted if not implied(p, ends, known) and p not in tested)
 
 
-def _ends(nest: Nest) -> list[Pred]:
-    """What loops around the copies see to: they end where it fails."""
-    return [t.condition for t in nest.tails if t.policy == "cut"]
+def _ends(nest: Nest, stage: Stage) -> list[Pred]:
+    """What loops around a copy see to: they end where it fails."""
+    every = {x.name for x in nest.loops}
+    around = nest.loops[: nest.place(stage.at) + 1]
+    names = {x.name for x in around if x.level in ("grid", "serial")}
+    cut = [t.condition for t in nest.tails if t.policy == "cut"]
+    return [p for p in cut if p.index.free & every <= names]
 
 
 def fill_row(copy: Copy, lanes: tuple[Index, ...], pending: Sequence[Pred]) -> Body:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from convdsl.ir.expr import Access, Const, Expr, Guard, Pred, Var, ge, loads, map_index
 from convdsl.ir.index import Index, ceildiv, const, floordiv, modulo, product, sym
+from convdsl.ir.interval import ranges_of
 from convdsl.ir.loop import For, If, Let, Level, Stmt, Store
 from convdsl.schedule.copies import VECTOR, Copy, Extent
 from convdsl.schedule.nest import Loop
-from convdsl.schedule.rejoin import rejoin
+from convdsl.schedule.rejoin import rejoin, settled
 from convdsl.schedule.whole import whole_tile
 
 if TYPE_CHECKING:
@@ -92,8 +93,11 @@ def filling_of(copy: Copy, kernel: Lowering) -> Filling:
         row, quad = floordiv(place, const(quads)), modulo(place, const(quads))
     digits = _digits(row, copy.rows) | _column_digits(quad, sym(v), lanes, copy.columns)
 
+    steps = Var(u, const(0), ceildiv(const(height * quads), count))
+    known = ranges_of((steps, Var(v, const(0), const(lanes))), kernel.known)
+
     def at(index: Index) -> Index:
-        return rejoin(index.substitute(digits))
+        return settled(rejoin(index.substitute(digits)), known)
 
     conditions = copy.tests(kernel.pending)
     whole = None
@@ -103,7 +107,7 @@ def filling_of(copy: Copy, kernel: Lowering) -> Filling:
             name = names.fresh(f"{copy.stage.name}_inside")
             whole = Whole(name, found[0], map_index(found[1], at))
     return Filling(
-        Var(u, const(0), ceildiv(const(height * quads), count)),
+        steps,
         Var(v, const(0), const(lanes)),
         Access(copy.buffer.name, (row, quad * lanes + sym(v)), copy.buffer.dims),
         map_index(value, at),

@@ -46,6 +46,7 @@ from convdsl.passes.relation import bounds_from
 from convdsl.schedule.check import check_nest, refuse_tail
 from convdsl.schedule.nest import Loop, Nest, conditions_of, result_conditions
 from convdsl.schedule.rejoin import merged, merged_loads, settled
+from convdsl.schedule.stores import interleave
 from convdsl.schedule.sums import Sum
 from convdsl.schedule.swizzle import places
 
@@ -203,10 +204,18 @@ class Lowering:
                 by = Select("!=", self.read(hit), Const(0, "i32"), by, none)
             hole = Load(Access("<sum>", (), ()), reduction.dtype)
             value = _fill(self.put(replace_reduction(piece.value, lambda _: hole)), hole, by)
-        body: Body = (Store(merged(map_access(piece.access, self.put_index)), value),)
+        target = merged(map_access(piece.access, self.put_index))
         every = result_conditions(self.nest)
-        tests = [p for p in every if p not in self.met and not always(p, self.known)]
-        return self.over_registers((If(tuple(tests), body),) if tests else body)
+        left = [p for p in every if p not in self.met and not always(p, self.known)]
+        tests = [Pred(p.kind, settled(p.index, self.known)) for p in left]
+        order = interleave(self.registers, target.offset(), self.known, self.names)
+        if order is not None:
+            target = merged(map_access(target, order.put))
+            value = map_index(value, order.put)
+            tests = [Pred(p.kind, order.put(p.index)) for p in tests]
+        body: Body = (Store(target, value),)
+        body = (If(tuple(tests), body),) if tests else body
+        return self.over_registers(body) if order is None else nested(list(order.loops), body)
 
 
 def _fill(value: Expr, hole: Load, by: Expr) -> Expr:

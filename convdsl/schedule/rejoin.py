@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import gcd
 
 from convdsl.ir.atoms import Fn, Monomial, Sym
 from convdsl.ir.expr import Access, Expr, Load, map_children
-from convdsl.ir.index import Index, floordiv, modulo
+from convdsl.ir.index import Index, const, floordiv, modulo
 from convdsl.ir.interval import Interval, interval
 
 
@@ -41,7 +42,10 @@ def merged_loads(value: Expr) -> Expr:
 
 
 def settled(index: Index, ranges: Mapping[str, Interval]) -> Index:
-    """The index without the divisions of numbers that are known to be below the divisor."""
+    """The index without the divisions of numbers that are known to be below the divisor.
+
+    A part of a number that is known to be below a factor of the divisor is taken out of it.
+    """
     if not _divisions(index):
         return index
     out = Index({})
@@ -61,7 +65,29 @@ def _settled(atom: Fn | Sym, ranges: Mapping[str, Interval]) -> Index:
     number = divisor.as_int()
     if number is not None and low is not None and high is not None and 0 <= low <= high < number:
         return value if atom.op == "%" else Index({})
-    return floordiv(value, divisor) if atom.op == "//" else modulo(value, divisor)
+    found = _coarse(value, number, ranges) if number is not None else None
+    if found is None or number is None:
+        return floordiv(value, divisor) if atom.op == "//" else modulo(value, divisor)
+    whole, rest, unit = found
+    if atom.op == "//":
+        return settled(floordiv(whole, const(number // unit)), ranges)
+    return settled(modulo(whole, const(number // unit)), ranges) * unit + rest
+
+
+def _coarse(
+    value: Index, number: int, ranges: Mapping[str, Interval]
+) -> tuple[Index, Index, int] | None:
+    """The value as whole*unit + rest with 0 <= rest < unit, for a unit that divides the number.
+
+    (4*q + v) // 8 is q // 2, and (4*q + v) % 8 is 4*(q % 2) + v, for v in 0..4.
+    """
+    for unit in sorted({gcd(number, c) for m, c in value.terms if m} - {1}, reverse=True):
+        fine = {m: c for m, c in value.terms if m and c % unit}
+        rest = Index(fine) + value.constant % unit
+        low, high = interval(rest, ranges)
+        if low is not None and high is not None and 0 <= low <= high < unit:
+            return floordiv(value - rest, const(unit)), rest, unit
+    return None
 
 
 def _divisions(index: Index) -> int:

@@ -12,6 +12,7 @@ from convdsl.ir.text import print_piece, print_program
 from convdsl.ir.verify import verify
 from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import lower_wgsl
+from convdsl.passes.layout import Axis
 from convdsl.passes.normalise import normalise
 from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.nest import Target
@@ -26,6 +27,7 @@ from convdsl.schedule.verbs.fuse import Fuse
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.inline import Inline
 from convdsl.schedule.verbs.interior import Interior
+from convdsl.schedule.verbs.layout import Layout
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.schedule.verbs.order import Order
@@ -62,6 +64,12 @@ op up(x: f32[N, C, L], w: f32[C, K]) -> y: f32[N, LO]
 where LO == (L - 1)*2 + K
 {
     y[n, o] = sum[c, k, l | l*2 + k == o] x[n, c, l] * w[c, k]
+}"""
+WIDE_UP = """
+op up(x: f32[C, L], w: f32[C, M, K]) -> y: f32[M, LO]
+where LO == (L - 1)*2 + K
+{
+    y[m, o] = sum[c, k, l | l*2 + k == o] x[c, l] * w[c, m, k]
 }"""
 ROWS = "op rows(x: f32[M, K, J]) -> y: f32[M] { y[m] = 2*(max[k, j] abs(x[m, k, j]) else 1) }"
 SNAKE = """
@@ -136,6 +144,17 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
            stage y: xs at c in workgroup
            stage y: xs at c in register
            unroll y: j, own, r""",
+    ),
+    "interleave": (
+        WIDE_UP, {"C": 3, "L": 8, "M": 8, "K": 2}, "phases y over o, k -> t, r, j",
+        """order y: t, m, r, c
+           fuse y: m, r -> mr
+           split y: t by 4 -> lane, own
+           split y: mr by 4 -> column, v
+           order y: lane, column, c, own, v""",
+        """map y: lane -> thread, column -> thread
+           unroll y: own
+           vectorize y: v""",
     ),
     "pack": (
         MATMUL, {"M": 6, "K": 10, "N": 8}, "", "pack y: a by 1, 0 -> a_packed",
@@ -379,6 +398,7 @@ def test_methods_make_the_same_steps() -> None:
         Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
         Toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z")),
         Reindex("y", "x", ("c", "j", "t"), "xs"),
+        Layout("y", "x", (Axis("c"), Axis("t", "n", 24)), "xl"),
         Pack("y", "w", (1, 0), "w_packed"), Rfactor("y", "c", 64, "part", "y_part"),
         Pad("y", "c", 16), Split("y", "c", 16, "co", "ci", "pad"),
         Split("y", "m", 4, "mo", "mi"),
