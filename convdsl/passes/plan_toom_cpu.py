@@ -29,6 +29,7 @@ TERMS_BLOCK = 192  # products that BLAS adds up one after the other, where the c
 PART = 2**21  # products that are made before they are transformed: caches hold them
 LONG = 2**31
 LEAST_ROWS = 128  # rows of a product that keep BLAS busy
+WORK = 2e7  # operations of a product from which it is worth two threads
 BLOCK_ERROR = 1.5  # of sums in blocks of TERMS_BLOCK over those in the blocks of `block_of`
 
 
@@ -102,15 +103,21 @@ def balanced(extent: int, most: int) -> int:
     return -(-extent // -(-extent // most))
 
 
-def part_of(outer: Sequence[int | None], inner: int, cap: int) -> tuple[int, int]:
+def part_of(
+    outer: Sequence[int | None], inner: int, cap: int, terms: int = 0
+) -> tuple[int, int]:
     """How many of the `outer` loops are walked on the host, and the blocks of the next one; 0: whole.
 
     A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows. A loop
-    without a known extent is a long one.
+    without a known extent is a long one. Where sums of so many `terms` are worth two threads, each has
+    a part: BLAS alone would share the products, but neither the transforms nor the sums.
     """
     room = cap // 32  # elements of an eighth
     most = max(min(PART, room) // max(1, inner), min(LEAST_ROWS, room // max(1, inner)), 1)
     counts = [LONG if extent is None else max(1, extent) for extent in outer]
+    half = -(-prod(counts) // 2)
+    if half >= LEAST_ROWS and 4 * half * inner * terms >= WORK:
+        most = min(most, half)
     for at, extent in enumerate(counts):
         rest = prod(counts[at + 1 :])
         if extent * rest <= most:

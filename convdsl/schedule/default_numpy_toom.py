@@ -93,7 +93,11 @@ def _results(builder: Steps, step: Toom, cap: int) -> list[str]:
     rows = [v for v in free if v.name in in_data - in_taps]
     columns = [v.name for v in free if v.name not in in_data]
     outer = [*both, *rows]
-    hosts, size = part_of([v.extent.as_int() for v in outer], _others(pieces[made], outer), cap)
+    summed = the_reduction(pieces[made].value)
+    assert summed is not None
+    terms = product(v.extent for v in summed.vars).as_int() or 0
+    extents = [v.extent.as_int() for v in outer]
+    hosts, size = part_of(extents, _others(pieces[made], outer), cap, terms)
     loops = [v.name for v in outer]
     around = loops[:hosts]
     if size:

@@ -92,6 +92,9 @@ def test_parts() -> None:
     assert part_of([None, 146], 6 * 1024, CAP) == (0, 2)
     assert part_of([5, 5], 2**14, CAP) == (0, 0)  # few rows are one product however long they are
     assert part_of([5, 5], 2**14, 2**20) == (1, 2)  # but for the cap
+    assert part_of([4, 146], 6 * 512, CAP, terms=4) == (0, 0)
+    assert part_of([4, 146], 6 * 512, CAP, terms=2050) == (0, 2)  # each of two threads has a part
+    assert part_of([1, 76], 6 * 512, CAP, terms=2050) == (0, 0)  # of many rows
     assert balanced(4098, 192) == 187
 
 
