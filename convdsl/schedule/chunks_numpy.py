@@ -30,9 +30,8 @@ FEWEST, MOST = 256, 4096  # positions of a chunk: fewer make the product slow
 LARGE = 8 * 2**20  # bytes of a matrix from which it is read anew for each chunk
 FEW_ROWS = 64  # below which only a long product is fast
 FEWEST_OF_LARGE = 512
-HUGE = 16 * 2**20  # bytes of a matrix that each chunk of positions would read from memory
 WHOLE = 16 * 2**20  # bytes of windows that all chunks share
-RESULTS = 2 * 2**20  # bytes of the results of a chunk of rows
+RESULTS = 4 * 2**20  # bytes of the results of a chunk of rows
 FEWEST_ROWS = 64
 COPIES = 2**18  # elements from which two threads copy
 WORK = 2e7  # operations from which a sum is worth two threads
@@ -104,13 +103,15 @@ class _Chunks:
             do(Compute(windows, name, hosts[-1]))
 
     def _by_rows(self) -> bool:
-        """Whether to cut the rows: where each chunk of few positions would read a large matrix."""
+        """Whether to cut the rows: BLAS packs both operands of each product.
+
+        Each chunk of positions has the whole matrix packed, each chunk of rows all windows.
+        """
         sides = self.sides
         windows = 4 * count((*sides.batch, *sides.summed, *sides.positions))
-        rows, positions = count(sides.rows), count(sides.positions)
-        matrix = 4 * rows * count((*sides.batch, *sides.summed))
         shared = windows <= min(WHOLE, 2 * self.share)
-        return rows > positions and matrix > HUGE and shared and self._work() >= WORK
+        fewer = count(sides.rows) > count(sides.positions)
+        return fewer and shared and self._work() >= WORK
 
     def _work(self) -> int:
         """The operations of the product."""

@@ -35,7 +35,7 @@ _NUMPY: Mapping[str, tuple[float, ...]] = {
     "CHUNK": (1, 64, 512, chunks_numpy.CHUNK), "WORK": (1, chunks_numpy.WORK),
     "FEWEST": (1, 2, chunks_numpy.FEWEST), "MOST": (1, 3, chunks_numpy.MOST),
     "FEWEST_OF_LARGE": (1, 3), "FEW_ROWS": (1, 64), "FEWEST_ROWS": (1, 2), "LINE": (1, 2, 16),
-    "HUGE": (0, chunks_numpy.HUGE), "RESULTS": (1, 64), "COPIES": (1, chunks_numpy.COPIES),
+    "RESULTS": (1, 64), "COPIES": (1, chunks_numpy.COPIES),
     "MOST_PASSES": (4, slices_numpy.MOST_PASSES),
     "CPU_WIDTH": (1, plan.CPU_WIDTH), "CPU_DEPTH": (1, 2, plan.CPU_DEPTH),
 }  # fmt: skip
