@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from convdsl.ir.equation import Equation, Tensor, accesses
-from convdsl.ir.expr import Access, Expr, Guard, Load, map_children
+from convdsl.ir.expr import Access, Expr, Guard, Load, loads, map_children
 from convdsl.ir.index import Index, const
 from convdsl.ir.loop import Kernel, LoopProgram, Stmt, Store, map_body
 from convdsl.passes.lower_numpy import all_names, as_stated, buffer_of, lower_equation
@@ -22,7 +22,7 @@ from convdsl.passes.privatise import privatise
 from convdsl.schedule.lower_numpy import lower_nest, plain_loop
 from convdsl.schedule.nest import Nest
 from convdsl.schedule.regions import Region, region_of
-from convdsl.schedule.state import State
+from convdsl.schedule.state import State, readers_of
 
 Body = tuple[Stmt, ...]
 
@@ -93,23 +93,42 @@ class _Lowering:
     ) -> dict[str, Body]:
         """What is computed in the loops of a nest, some of which were renamed, of the part `wanted`."""
         out: dict[str, Body] = {}
-        limits: dict[str, Region] = {}
-        for name, region in wanted.items():
-            plain = plain_loop(nest, name)
-            if plain is not None:
-                low = region.low - nest.values[name].without(plain.name)
-                limits[plain.name] = replace(region, low=low)
         for equation in self.state.system.equations:
             site = self.state.sites.get(equation.tensor)
             if site is None or site.reader != label:
                 continue
             loop = names.get(site.loop, site.loop)
-            regions = tuple(region_of(nest, equation.tensor, loop, limits))
-            self.regions[equation.tensor] = regions
             outside = {x.name for x in nest.loops[: nest.place(loop) + 1]}
+            regions = self._region(equation.tensor, nest, loop, _limits(nest, wanted))
+            self.regions[equation.tensor] = regions
             body = self.equation(equation, around | outside, regions)
             out[loop] = out.get(loop, ()) + body
         return out
+
+    def _region(
+        self, tensor: str, nest: Nest, loop: str, limits: Mapping[str, Region]
+    ) -> tuple[Region | None, ...]:
+        """The part of a tensor that an iteration reads, or what is computed in it."""
+        if any(load.access.tensor == tensor for load in loads(nest.piece.value)):
+            return tuple(region_of(nest, tensor, loop, limits))
+        (reader,) = readers_of(self.state, tensor)
+        between, outside = self.state.nest(reader), {x.name for x in nest.loops}
+        names = {x.name: self.context.names.fresh(x.name) for x in between.loops}
+        between = between.renamed({n: new for n, new in names.items() if n in outside})
+        box = self._region(reader.split(".")[0], nest, loop, limits)
+        wanted = {v.name: r for v, r in zip(between.piece.vars, box, strict=True) if r is not None}
+        return tuple(region_of(between, tensor, None, _limits(between, wanted)))
+
+
+def _limits(nest: Nest, wanted: Mapping[str, Region]) -> dict[str, Region]:
+    """The parts of loops that make the parts `wanted` of the variables."""
+    limits: dict[str, Region] = {}
+    for name, region in wanted.items():
+        plain = plain_loop(nest, name)
+        if plain is not None:
+            low = region.low - nest.values[name].without(plain.name)
+            limits[plain.name] = replace(region, low=low)
+    return limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +159,7 @@ def layout_of(state: State, tensor: Tensor, regions: Sequence[Region | None]) ->
     places = []
     for index in nest.piece.access.index:
         loops = nest.put(index).free
-        places.append(min((nest.place(n) for n in loops if nest.has(n)), default=-1))
+        places.append(max((nest.place(n) for n in loops if nest.has(n)), default=-1))
     found = [regions[a] if regions else None for a in range(len(places))]
     kept = [a for a, region in enumerate(found) if region is None or not region.single]
     axes = tuple(sorted(kept, key=lambda a: places[a]))

@@ -103,9 +103,7 @@ def balanced(extent: int, most: int) -> int:
     return -(-extent // -(-extent // most))
 
 
-def part_of(
-    outer: Sequence[int | None], inner: int, cap: int, terms: int = 0
-) -> tuple[int, int]:
+def part_of(outer: Sequence[int | None], inner: int, cap: int, terms: int = 0) -> tuple[int, int]:
     """How many of the `outer` loops are walked on the host, and the blocks of the next one; 0: whole.
 
     A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows. A loop

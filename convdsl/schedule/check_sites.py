@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from convdsl.schedule.check import refuse
 from convdsl.schedule.nest import Nest
-from convdsl.schedule.state import State
+from convdsl.schedule.show import shown_names
+from convdsl.schedule.state import State, is_read_at, readers_of
 
 
 def check_sites(state: State) -> None:
@@ -19,6 +20,14 @@ def check_sites(state: State) -> None:
                 f"`{equation}` is computed at `{site.loop}`, which {why}",
                 found.name if found is not None else None,
                 f"put `compute {equation} at {site.reader}: ...` after that step, at a host loop",
+            )  # fmt: skip
+        if not is_read_at(state, equation, site):
+            shown = shown_names([f"`{n}`" for n in readers_of(state, equation)])
+            refuse(
+                site.reader, nest, "E0672",
+                f"`{equation}` is computed at `{site.loop}`, and read by {shown} elsewhere",
+                site.loop,
+                f"`compute` what reads it at `{site.reader}: {site.loop}`, too",
             )  # fmt: skip
     for equation in state.sites:
         around = _worker_around(state, equation)

@@ -10,31 +10,19 @@ from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.ir.expr import loads
 from convdsl.ir.index import product
-from convdsl.passes.columns import Columns as Roles
-from convdsl.passes.columns import columns_of
-from convdsl.passes.contraction import contraction_of
 from convdsl.passes.lower_numpy import as_stated
-from convdsl.passes.numpy_partial import TAPS
 from convdsl.passes.plan import Algorithm, Choice
-from convdsl.passes.sides import LONG_PHASES
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
 from convdsl.schedule.chunks_numpy import chunked
+from convdsl.schedule.columns_numpy import columned, partial_sums
 from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.slices_numpy import sliced
-from convdsl.schedule.verbs.columns import Columns
-from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.gather import Gather
-from convdsl.schedule.verbs.partial import Partial
-from convdsl.schedule.verbs.phases import Phases
-from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.toom import Toom
-
-SHORT = 32  # a data axis below this length is merged with the others into one product
-BLOCK = 512  # positions at a time where sizes are unknown
 
 
 def default_numpy(
@@ -105,7 +93,7 @@ class _Builder(Builder):
                     return False
                 return chunked(self, name, phases, self.cap) or self.product(name)
             case "columns":
-                return self.columns(name)
+                return columned(self, name, self.cap)
             case "toom":
                 step = self.toom(name, results) if self.dense(name) is not None else None
                 return step is not None and toom_loops(self, step, self.cap)
@@ -151,123 +139,11 @@ class _Builder(Builder):
         blocks = [x.name for x in nest.loops if x.name in outside and x.name not in hosts]
         free = [x.name for x in nest.loops if not (x.reduced or x.name in blocks)]
         depth = [n for n in depth if n not in blocks]
-        hosts = [*blocks, *self._partial_sums(name, hosts)]
+        hosts = [*blocks, *partial_sums(self, name, hosts)]
         if hosts:
             self.order(name, *hosts, *free, *depth)
         self.map(name, host=hosts, gemm=[*free, *depth])
         return True
-
-    def _partial_sums(self, name: str, taps: list[str]) -> list[str]:
-        """Taps whose terms are added up in blocks of `TAPS`: a longer sum loses accuracy."""
-        nest = self.state.nest(name)
-        if nest.reduction is None or nest.reduction.dtype != "f32":
-            return taps
-        lengths = [(n, nest.loop(n).extent.as_int()) for n in taps]
-        long = next((n for n, length in reversed(lengths) if length is None or length > TAPS), None)
-        if long is None:
-            return taps
-        fresh = self.names(name).fresh
-        block, inside = fresh(f"{long}_block"), fresh(f"{long}_in")
-        self.do(Split(name, long, TAPS, block, inside))
-        self.do(Partial(name, block))
-        at = taps.index(long)
-        return [*taps[:at], block, inside, *taps[at + 1 :]]
-
-    def columns(self, name: str) -> bool:
-        """One product for all taps, then overlapping blocks are added up, within the cap."""
-        piece = self.state.pieces()[name]
-        contraction = contraction_of(piece, related=True)
-        roles = columns_of(contraction) if contraction is not None else None
-        if roles is None:
-            return False
-        made = self.tensor("columns")
-        self.do(Columns(name, made))
-        phases = self.dense(name, frozenset(v.name for v in roles.data))
-        if phases is None:
-            return False
-        wide = bool(phases) and all(self._wide(name, step) for step in phases)
-        data, outer = [v.name for v in roles.data], [v.name for v in roles.outer]
-        flat = [v.name for v in (*roles.inner, *roles.taps)]
-        merged = bool(data) and (roles.data[0].extent.as_int() or SHORT) < SHORT
-        hosts = [v.name for v in roles.batch] + ([] if merged else outer)
-        rows = [*(outer if merged else ()), *data]
-        order = [*hosts, *rows, *flat] if wide else [*hosts, *flat, *rows]
-        depth = [v.name for v in roles.depth]
-        self.order(made, *order, *depth)
-        if depth:
-            self.map(made, gemm=[*order, *depth])
-        hosts += self._blocks(name, made, roles, hosts)
-        self._overlap(name, hosts, phases, wide)
-        if hosts:
-            self.do(Compute(made, name, hosts[-1]))
-        return True
-
-    def _wide(self, name: str, step: Phases) -> bool:
-        """Whether results are in the order of block and phase, and phases are long."""
-        nest = self.state.nest(name)
-        length = nest.loop(step.phase).extent.as_int() or 0
-        steps = [
-            (i.coefficient(step.block).as_int(), i.coefficient(step.phase).as_int())
-            for i in nest.piece.access.index
-            if step.phase in i.free
-        ]
-        return length >= LONG_PHASES and steps == [(length, 1)]
-
-    def _blocks(self, name: str, made: str, roles: Roles, hosts: Sequence[str]) -> list[str]:
-        """Cut the results along the longest data axis, so that the columns of a block fit the cap."""
-        nest, tensor = self.state.nest(name), self.state.system.tensor(made)
-        every = [*roles.batch, *roles.outer, *roles.data, *roles.inner, *roles.taps]
-        if not roles.data:
-            return []
-        long = max(roles.data, key=lambda v: v.extent.as_int() or 1 << 31)
-        other = product(v.extent for v in every if v is not long and v.name not in hosts) * 4
-        axis = every.index(long)
-        index = next(
-            load.access.index[axis]
-            for load in loads(nest.piece.value)
-            if load.access.tensor == tensor.name
-        )
-        along = next(
-            (
-                x
-                for x in nest.loops
-                if not x.reduced and index.coefficient(x.name).as_int() in (1, -1)
-            ),
-            None,
-        )
-        size, length = other.as_int(), long.extent.as_int()
-        if along is None or (size is not None and length is not None and size * length <= self.cap):
-            return []
-        block = BLOCK
-        if size is not None:
-            steps = (
-                (index.coefficient(x.name).as_int(), x.extent.as_int())
-                for x in nest.loops
-                if x.reduced
-            )
-            halo = sum(abs(c or 0) * ((n or 1) - 1) for c, n in steps)
-            block = min(65536, max(1, self.cap // max(1, size) - halo))
-        known = along.extent.as_int()
-        if known is not None and known <= block:
-            return []
-        fresh = self.names(name).fresh
-        outer, inner = fresh(f"{along.name}_block"), fresh(f"{along.name}_in")
-        self.do(Split(name, along.name, block, outer, inner))
-        return [outer]
-
-    def _overlap(
-        self, name: str, hosts: Sequence[str], phases: Sequence[Phases], wide: bool
-    ) -> None:
-        """Taps on the host; held with blocks innermost, unless the results are in their own order."""
-        nest = self.state.nest(name)
-        taps = [x.name for x in nest.loops if x.reduced]
-        own = [x.name for x in nest.loops if x.name not in (*hosts, *taps)]
-        if not wide:
-            blocks = [n for n in own if any(n.split("_in")[0] == s.block for s in phases)]
-            own = [n for n in own if n not in blocks] + blocks
-        taps = self._partial_sums(name, taps)
-        self.order(name, *hosts, *taps, *own)
-        self.map(name, host=[*hosts, *taps])
 
 
 def _tied(nest: Nest, hosts: set[str], kept: Sequence[str] = ()) -> set[str]:

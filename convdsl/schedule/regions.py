@@ -31,14 +31,14 @@ class Region:
 
 
 def region_of(
-    nest: Nest, tensor: str, at: str, limits: Mapping[str, Region]
+    nest: Nest, tensor: str, at: str | None, limits: Mapping[str, Region]
 ) -> list[Region | None]:
     """For each axis of a tensor what one iteration of the loop `at` reads; None for all of it.
 
-    All reads must see the tensor with the same axes. `limits` are the parts of its loops that a nest
-    runs over which itself makes a part of a tensor only.
+    Without `at` it is what all of the nest reads. All reads must see the tensor with the same axes.
+    `limits` are the parts of its loops that a nest runs over which itself makes a part of a tensor only.
     """
-    inner = nest.loops[nest.place(at) + 1 :]
+    inner = nest.loops if at is None else nest.loops[nest.place(at) + 1 :]
     reads = [load.access for load in loads(nest.piece.value) if load.access.tensor == tensor]
     out: list[Region | None] = []
     for axis, dim in enumerate(reads[0].dims):

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from convdsl.ir.equation import Equation, Piece, System
+from convdsl.ir.expr import loads
 from convdsl.schedule.nest import Nest, Target, nest_of
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where an equation is computed: inside a loop of the one equation that reads it."""
+    """Where an equation is computed: inside a loop of the one equation that reads it.
+
+    Or of the one in whose loop that equation is computed, too.
+    """
 
     reader: str
     loop: str
@@ -57,6 +61,20 @@ class State:
             Equation(tensor, pieces) if q.tensor == tensor else q for q in self.system.equations
         )
         return replace(self, system=replace(self.system, equations=equations))
+
+
+def readers_of(state: State, tensor: str) -> list[str]:
+    """The pieces that read a tensor."""
+    pieces = state.pieces().items()
+    return [n for n, p in pieces if any(e.access.tensor == tensor for e in loads(p.value))]
+
+
+def is_read_at(state: State, tensor: str, site: Site) -> bool:
+    """Whether a tensor is read there alone: by the reader, or by one equation computed at that loop."""
+    readers = readers_of(state, tensor)
+    return readers == [site.reader] or (
+        len(readers) == 1 and state.sites.get(readers[0].split(".")[0]) == site
+    )
 
 
 def start(system: System, target: Target = "wgsl", accuracy: str = "standard") -> State:

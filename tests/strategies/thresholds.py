@@ -15,7 +15,14 @@ from convdsl.budget import CAP
 from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, plan_toom_cpu, sides, tiles
 from convdsl.passes.plan_toom_cpu import Cpu
 from convdsl.passes.tiles import Gpu, Tiles
-from convdsl.schedule import chunks_numpy, default, default_numpy, numpy_results, slices_numpy
+from convdsl.schedule import (
+    chunks_numpy,
+    columns_numpy,
+    default,
+    default_numpy,
+    numpy_results,
+    slices_numpy,
+)
 
 _TILES = (
     Tiles(8, 8, 4, 4, 4), Tiles(16, 8, 4, 8, 4), Tiles(8, 16, 4, 4, 8), Tiles(4, 16, 4, 4, 4),
@@ -24,8 +31,9 @@ _TILES = (
 _EAGER = Gpu(flops=1e3, bandwidth=1e30, launch=0.0)  # parts of sums cost nothing
 _SLOW = Cpu(flops=1e3, add=0.0, transform=0.0, store=0.0, scattered=0.0)  # products alone cost
 _NUMPY: Mapping[str, tuple[float, ...]] = {
-    "BLOCK": (1, 2, 3, default_numpy.BLOCK),
-    "SHORT": (1, 2, 8, default_numpy.SHORT), "LONG_PHASES": (1, 2, sides.LONG_PHASES),
+    "BLOCK": (1, 2, 3, columns_numpy.BLOCK), "ROWS": (1, 8, columns_numpy.ROWS),
+    "BLOCKS": (1, 2, columns_numpy.BLOCKS), "FEWEST_POSITIONS": (1, 3), "LARGE": (1, 2**20),
+    "SHORT": (1, 2, 8, columns_numpy.SHORT), "LONG_PHASES": (1, 2, sides.LONG_PHASES),
     "TAPS": (1, 2, 3, numpy_partial.TAPS), "ROW": (1, 2, numpy_partial.ROW),
     "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT),
     "SMALL_PRODUCT": (1, 8, numpy_cut.SMALL_PRODUCT), "TERMS": (1, 4, 16, numpy_cut.TERMS),
@@ -87,6 +95,6 @@ def for_numpy(draw: st.DrawFn) -> Thresholds:
     cap = draw(st.sampled_from([1, 64, 256, 4096, CAP]))
     modules = (
         plan, plan_toom, plan_toom_cpu, sides, numpy_partial, numpy_cut, default_numpy, chunks_numpy,
-        slices_numpy, numpy_results,
+        columns_numpy, slices_numpy, numpy_results,
     )  # fmt: skip
     return Thresholds(values, modules, cap)

@@ -9,7 +9,7 @@ from convdsl.diagnostics import CdslError, Note
 from convdsl.ir.expr import loads
 from convdsl.ir.index import sym
 from convdsl.schedule.show import show_nest, shown_names
-from convdsl.schedule.state import Site, State
+from convdsl.schedule.state import Site, State, is_read_at, readers_of
 from convdsl.schedule.step import Step, refuse_equation, suggestion
 from convdsl.schedule.words import Words
 
@@ -23,7 +23,8 @@ class Compute(Step):
                y[n, ..] += col[n, ..]                y[n, ..] += col[..]
 
     The tensor is held as that part only, one for each thread in a worker loop. Neighbouring parts may
-    overlap: what both need is computed twice.
+    overlap: what both need is computed twice. What an equation reads that is itself computed at LOOP may
+    be computed there, too.
     """
 
     verb: ClassVar[str] = "compute"
@@ -50,13 +51,9 @@ class Compute(Step):
         for name in (self.equation, self.reader):
             if name not in pieces:
                 refuse_equation(self, name, pieces)
-        readers = [
-            name
-            for name, piece in pieces.items()
-            if any(load.access.tensor == self.equation for load in loads(piece.value))
-        ]
-        if readers != [self.reader]:
-            shown = shown_names([f"`{n}`" for n in readers])
+        site = Site(self.reader, self.loop)
+        if not is_read_at(state, self.equation, site):
+            shown = shown_names([f"`{n}`" for n in readers_of(state, self.equation)])
             self._refuse(f"`{self.equation}` is read by {shown}, not by `{self.reader}` alone")
         nest = state.nest(self.reader)
         if not nest.has(self.loop):
@@ -72,13 +69,14 @@ class Compute(Step):
                 f"`map {self.reader}: {self.loop} -> host`",
             )
         tensor = state.system.tensor(self.equation)
-        split = any(load.access.dims != tensor.dims for load in loads(nest.piece.value)
+        (reader,) = readers_of(state, self.equation)
+        split = any(load.access.dims != tensor.dims for load in loads(pieces[reader].value)
                     if load.access.tensor == self.equation)  # fmt: skip
         mine = [p for n, p in pieces.items() if n.split(".")[0] == self.equation]
         plain = all(p.access.index == tuple(sym(v.name) for v in p.vars) for p in mine)
         if split or not plain or tensor.role != "let":
             self._refuse(f"`{self.equation}` is not made and read an element an index")
-        return replace(state, sites={**state.sites, self.equation: Site(self.reader, self.loop)})
+        return replace(state, sites={**state.sites, self.equation: site})
 
     def _refuse(self, why: str, shown: str | None = None, help: str | None = None) -> NoReturn:
         notes = (Note(f"the loops of `{self.reader}` here:\n{shown}"),) if shown else ()
