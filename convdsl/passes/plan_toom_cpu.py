@@ -43,7 +43,7 @@ class Cpu:
     """
 
     flops: float = 130e9
-    half: int = 8
+    half: int = 24
     add: float = 0.4e-9
     transform: float = 1.4e-9
     store: float = 0.8e-9
@@ -59,10 +59,9 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
     if case is None or not case.shape.batch * case.shape.m * case.shape.n:
         return None
     found, shape, taps, terms = case.found, case.shape, case.taps, case.terms
-    own = Shape(shape.batch, shape.m, shape.n, terms)
     results = shape.batch * shape.m * shape.n
     store = results * (cpu.scattered if _scatters(found) else cpu.store)
-    direct = taps * (_product(cpu, own) + cpu.add * results)
+    direct = _direct(cpu, found, shape, taps)
     plans = []
     for made in case.results:
         blocks = -(-terms // most_terms(made, taps, terms, accuracy))
@@ -75,6 +74,17 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
         seconds += cpu.transform * data + cpu.transform / 4 * products
         plans.append(ToomPlan(made, taps, (seconds + store) / direct))
     return best_of(plans, forced)
+
+
+def _direct(cpu: Cpu, found: Filter, shape: Shape, taps: int) -> float:
+    """Seconds of one product for all taps: of columns that are added up, or of windows that are copied."""
+    m, n = (1, taps) if found.block in found.product.m else (taps, 1)
+    terms = found.terms.as_int() or 1
+    columns = Shape(shape.batch, shape.m * m, shape.n * n, terms)
+    added = taps * shape.batch * shape.m * shape.n
+    windows = Shape(shape.batch, shape.m, shape.n, terms * taps)
+    copied = taps * data_elements(found) * (found.count.as_int() or 1) * terms
+    return min(_product(cpu, columns) + cpu.add * added, _product(cpu, windows) + cpu.add * copied)
 
 
 def _scatters(found: Filter) -> bool:
