@@ -77,7 +77,7 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
 
 
 def _direct(cpu: Cpu, found: Filter, shape: Shape, taps: int) -> float:
-    """Seconds of one product for all taps: of columns that are added up, or of windows that are copied."""
+    """Seconds of one product for all taps: of columns that are added up, or of copied windows."""
     m, n = (1, taps) if found.block in found.product.m else (taps, 1)
     terms = found.terms.as_int() or 1
     columns = Shape(shape.batch, shape.m * m, shape.n * n, terms)

@@ -312,7 +312,7 @@ class Draw(Chooser):
             yield Map(equation, tuple((n, "gemm") for n in rest))
         if summed and self.chance(40):
             yield Partial(equation, self.pick(summed))
-        for made in (q.tensor for q in state.system.equations):
+        for made in (q.tensor for q in reversed(state.system.equations)):  # readers first
             if made != equation and hosts and self.chance(70):
                 yield Compute(made, equation, self.pick(hosts))
 

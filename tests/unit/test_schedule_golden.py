@@ -302,6 +302,16 @@ HOST: dict[str, tuple[str, dict[str, int], str, str, str]] = {
            compute col at y: to""",
         "map col: l -> gemm, k -> gemm, c -> gemm",
     ),
+    "compute_what_that_reads": (
+        UP, {"C": 2, "L": 50, "K": 9, "Q": 203},
+        "columns y -> col\nreindex col: x by l, c -> rows\nphases y over o, k -> t, r, j",
+        """split y: t by 8 -> to, ti
+           order y: to, j, ti, r
+           map y: to -> host, j -> host
+           compute col at y: to
+           compute rows at y: to""",
+        "map col: l -> gemm, k -> gemm, c -> gemm",
+    ),
 }  # fmt: skip
 
 
