@@ -27,7 +27,7 @@ _NUMPY: Mapping[str, tuple[float, ...]] = {
     "BLOCK": (1, 2, 3, default_numpy.BLOCK),
     "SHORT": (1, 2, 8, default_numpy.SHORT), "LONG_PHASES": (1, 2, sides.LONG_PHASES),
     "TAPS": (1, 2, 3, numpy_partial.TAPS), "ROW": (1, 2, numpy_partial.ROW),
-    "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT),
+    "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT), "VECTOR": (1, 3, numpy_cut.VECTOR),
     "SMALL_PRODUCT": (1, 8, numpy_cut.SMALL_PRODUCT), "TERMS": (1, 4, 16, numpy_cut.TERMS),
     "PART": (1, 8, 64, plan_toom_cpu.PART), "LEAST_ROWS": (1, plan_toom_cpu.LEAST_ROWS),
     "TERMS_BLOCK": (1, 2, 3, plan_toom_cpu.TERMS_BLOCK),
