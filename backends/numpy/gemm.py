@@ -44,6 +44,8 @@ def matmul(nest: Nest, store: Store, levels: dict[str, Level], fresh: bool) -> l
     if last in chosen.m:  # the transposed product, whose rows are those of the store
         left, right = right, left
         chosen = replace(chosen, m=chosen.n, n=chosen.m)
+    if fresh and not half and _makes_vector(chosen, result):
+        return [_vector(left, right, chosen, place.view, access.tensor, nest)]
     node = _call(left, right, chosen, nest)
     return _store(node, chosen, place.view, access.tensor, nest, fresh, half)
 
@@ -125,6 +127,34 @@ def _call(left: Expr, right: Expr, chosen: Plan, nest: Nest) -> ast.expr:
     return code.call(code.np("matmul"), a, b)
 
 
+def _makes_vector(chosen: Plan, result: Operand) -> bool:
+    """Whether a matrix with a vector makes neighbours in the store."""
+    rows = chosen.m or chosen.n
+    if chosen.stack or not rows or (chosen.m and chosen.n) or result.strides is None:
+        return False
+    return chosen.direct and result.strides[rows[-1]] == 1
+
+
+def _vector(
+    left: Expr, right: Expr, chosen: Plan, place: View, tensor: str, nest: Nest
+) -> ast.stmt:
+    """np.dot of the two into the store, which costs less around the call of BLAS than np.matmul."""
+    scope = nest.scope
+    rows = chosen.m or chosen.n
+    matrix, vector = (left, right) if chosen.m else (right, left)
+    if scope.buffers[tensor].memory == "output":
+        scope.merges_output = True  # np.dot takes no `out` with gaps
+    there = place.transposed(rows).node()
+    if len(rows) > 1:
+        there = _reshape(there, [_size(rows, nest)], scope)
+    a = _matrix(matrix, (), (rows, chosen.k), nest)
+    b = _matrix(vector, (), (chosen.k,), nest)
+    if scope.host_depth and not nest.guard:
+        a = _once(a, matrix, (rows, chosen.k), nest)
+        b = _once(b, vector, (chosen.k,), nest)
+    return code.evaluate(code.call(code.np("dot"), a, b, out=there))
+
+
 def _matrix(expr: Expr, stack: Names, groups: tuple[Names, ...], nest: Nest) -> ast.expr:
     """An operand with its groups of variables as its last axes, each merged to one."""
     order = (*stack, *(n for group in groups for n in group))
@@ -161,6 +191,8 @@ def _size(names: Names, nest: Nest) -> Index:
 
 
 def _reshape(node: ast.expr, extents: list[Index], scope: Scope) -> ast.expr:
+    if isinstance(node, ast.Name):
+        node = code.name(scope.base(node.id))
     return code.method(node, "reshape", *(scope.integer(e) for e in extents))
 
 

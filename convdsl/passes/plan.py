@@ -21,6 +21,7 @@ from convdsl.passes.plan_toom_cpu import Cpu, plan_toom_cpu
 from convdsl.passes.relation import linear
 from convdsl.passes.sides import chunk_sides, count
 from convdsl.passes.tiles import Gpu
+from convdsl.passes.whole_matrix import whole_matrix
 
 Algorithm = Literal["gather", "phases", "columns", "toom"]
 
@@ -34,12 +35,14 @@ CPU_DEPTH = 4  # terms below which a matrix product is slower than multiply-adds
 class Choice:
     """The algorithm of one equation, with the reason in the user's words.
 
-    `results` is how many results Toom-Cook makes at a time.
+    `results` is how many results Toom-Cook makes at a time; `solved` the summed index that the relation
+    is solved for, where not the form with the fewest terms is chosen.
     """
 
     algorithm: Algorithm
     reason: str
     results: int = 0
+    solved: str = ""
 
 
 def choose_numpy(
@@ -86,6 +89,11 @@ def _numpy(system: System, equation: Equation, wanted: Algorithm | None, accurac
     found = plan_toom_cpu(form.pieces[0], Cpu(), accuracy, forced) if form is not None else None
     if found is not None:
         return _toom_choice(found, forced)
+    whole = whole_matrix(piece, form, system, accuracy) if wanted is None and form else None
+    if whole is not None:
+        variable, sides = whole
+        why = f"{_terms(count(sides.summed))}, zeros among them: one product is one call"
+        return Choice("phases", why, solved=variable)
     if wanted is None and form is not None:
         reason = _in_chunks(form, system, accuracy)
         if reason is not None:

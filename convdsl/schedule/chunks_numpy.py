@@ -186,8 +186,13 @@ def chunked(builder: Builder, name: str, phases: Sequence[Phases], cap: int) -> 
     state = builder.state
     made = [p.phase for p in phases]
     sides = chunk_sides(state.pieces()[name], made, state.system, state.accuracy)
-    if sides is None:
-        return False
+    return sides is not None and in_chunks(builder, name, sides, phases, cap)
+
+
+def in_chunks(
+    builder: Builder, name: str, sides: Sides, phases: Sequence[Phases], cap: int
+) -> bool:
+    """Arrange a product with these sides in chunks."""
     chunks = _Chunks(builder, name, sides, cap // 4)
     chunks.loops(phases, chunks.windows())
     return True

@@ -17,10 +17,11 @@ from convdsl.passes.lower_numpy import as_stated
 from convdsl.passes.numpy_partial import TAPS
 from convdsl.passes.plan import Algorithm, Choice
 from convdsl.passes.sides import LONG_PHASES
+from convdsl.passes.whole_matrix import matrix_sides
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
-from convdsl.schedule.chunks_numpy import chunked
+from convdsl.schedule.chunks_numpy import chunked, in_chunks
 from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
@@ -30,6 +31,7 @@ from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
+from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.toom import Toom
 
@@ -74,6 +76,8 @@ class _Builder(Builder):
 
     def equation(self, name: str, choice: Choice) -> bool:
         """Arrange an equation as matrix products, where it has such a form."""
+        if choice.solved and self.attempt(lambda: self._whole(name, choice.solved)):
+            return True
         return self.attempt(lambda: self._arranged(name, choice.algorithm, choice.results))
 
     def toom_given(self, step: Toom) -> None:
@@ -111,6 +115,12 @@ class _Builder(Builder):
                 return step is not None and toom_loops(self, step, self.cap)
             case "gather":
                 return False
+
+    def _whole(self, name: str, solved: str) -> bool:
+        """One product with a matrix of all terms."""
+        self.do(Solve(name, solved))
+        sides = matrix_sides(self.state.pieces()[name], self.state.system)
+        return sides is not None and in_chunks(self, name, sides, [], self.cap)
 
     def settled(self, name: str) -> bool:
         """Whether it was decided on: stated in the program, arranged, or computed in a reader."""

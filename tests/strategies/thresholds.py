@@ -12,7 +12,16 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from convdsl.budget import CAP
-from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, plan_toom_cpu, sides, tiles
+from convdsl.passes import (
+    numpy_cut,
+    numpy_partial,
+    plan,
+    plan_toom,
+    plan_toom_cpu,
+    sides,
+    tiles,
+    whole_matrix,
+)
 from convdsl.passes.plan_toom_cpu import Cpu
 from convdsl.passes.tiles import Gpu, Tiles
 from convdsl.schedule import chunks_numpy, default, default_numpy, numpy_results, slices_numpy
@@ -36,7 +45,7 @@ _NUMPY: Mapping[str, tuple[float, ...]] = {
     "FEWEST": (1, 2, chunks_numpy.FEWEST), "MOST": (1, 3, chunks_numpy.MOST),
     "FEWEST_OF_LARGE": (1, 3), "FEW_ROWS": (1, 64), "FEWEST_ROWS": (1, 2), "LINE": (1, 2, 16),
     "HUGE": (0, chunks_numpy.HUGE), "RESULTS": (1, 64), "COPIES": (1, chunks_numpy.COPIES),
-    "MOST_PASSES": (4, slices_numpy.MOST_PASSES),
+    "MOST_PASSES": (4, slices_numpy.MOST_PASSES), "CALL": (0.0, 1e30, whole_matrix.CALL),
     "CPU_WIDTH": (1, plan.CPU_WIDTH), "CPU_DEPTH": (1, 2, plan.CPU_DEPTH),
 }  # fmt: skip
 
@@ -87,6 +96,6 @@ def for_numpy(draw: st.DrawFn) -> Thresholds:
     cap = draw(st.sampled_from([1, 64, 256, 4096, CAP]))
     modules = (
         plan, plan_toom, plan_toom_cpu, sides, numpy_partial, numpy_cut, default_numpy, chunks_numpy,
-        slices_numpy, numpy_results,
+        slices_numpy, numpy_results, whole_matrix,
     )  # fmt: skip
     return Thresholds(values, modules, cap)
