@@ -66,7 +66,9 @@ def vector(
     """A matrix with axes k and n in some order, and a vector of so many terms."""
     a, b = draw(terms), draw(*(terms if axis == "k" else 40 for axis in axes))
     index, shape = ", ".join(axes), ", ".join(axes).upper()
-    text = f"op vector(a: f32[K], b: f32[{shape}]) -> y: f32[N] {{ y[n] = sum[k] a[k] * b[{index}] }}"
+    text = (
+        f"op vector(a: f32[K], b: f32[{shape}]) -> y: f32[N] {{ y[n] = sum[k] a[k] * b[{index}] }}"
+    )
     rows = b if axes == ("n", "k") else b.T
     return text, {}, [a, b], a.astype(np.float64) * rows
 
