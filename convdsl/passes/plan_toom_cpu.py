@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from convdsl.budget import CAP
 from convdsl.ir.equation import Piece
 from convdsl.passes.plan_toom import (
     ToomPlan,
@@ -38,7 +39,8 @@ class Cpu:
 
     A product with a side of `half` has half the rate. `add` of a product to others, `transform` of an
     element of the result and of each one that it is made from, `store` of a result, `scattered` where
-    results that are neighbours in a product are none in memory.
+    results that are neighbours in a product are none in memory. `alone` is how many cores there are
+    while one adds and transforms: where all is one part, whose products BLAS makes on all.
     """
 
     flops: float = 130e9
@@ -47,6 +49,7 @@ class Cpu:
     transform: float = 1.4e-9
     store: float = 0.8e-9
     scattered: float = 8e-9
+    alone: float = 2.0
 
 
 def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -> ToomPlan | None:
@@ -69,9 +72,11 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
         points = made + taps - 1
         products = inner.batch * inner.m * inner.n
         cut = Shape(inner.batch * blocks, inner.m, inner.n, -(-terms // blocks))
-        seconds = _product(cpu, cut) + cpu.add * products * blocks
-        data = data_elements(found) * tiles(found, made) * points * terms
-        seconds += cpu.transform * data + cpu.transform / 4 * products
+        along = data_elements(found) * tiles(found, made)
+        passes = cpu.add * products * blocks
+        passes += cpu.transform * along * points * terms + cpu.transform / 4 * products
+        one = part_of((along,), products // along, CAP) == (0, 0)
+        seconds = _product(cpu, cut) + passes * (cpu.alone if one else 1.0)
         plans.append(ToomPlan(made, taps, (seconds + store) / direct))
     return best_of(plans, forced)
 
