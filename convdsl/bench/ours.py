@@ -18,8 +18,8 @@ from convdsl.bench.error import number
 from convdsl.bench.layer import Layer
 from convdsl.bench.machine import facts_of
 from convdsl.bench.resident import Resident
-from convdsl.bench.threads import cores
 from convdsl.kernel import Kernel
+from convdsl.machine.names import cores
 
 
 def ours(
