@@ -68,7 +68,7 @@ def _kernel(
     kernel = compile(
         layer.program, op=layer.op.name, target=target, sizes=layer.sizes, params=layer.params,
         schedule=schedule, accuracy=settings.accuracy, limits=settings.limits, cap=settings.cap,
-        absent=layer.absent, algorithm=algorithm,
+        absent=layer.absent, algorithm=algorithm, machine=settings.machine,
     )  # fmt: skip
     return kernel.bind(**data.constants)
 

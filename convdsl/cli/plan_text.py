@@ -25,7 +25,7 @@ def plan_line(plan: Plan) -> str:
 def plan_lines(plan: Plan) -> list[str]:
     """What runs, and why, a line for each equation."""
     reasons = [f"  {tensor}: {text}" for tensor, text in plan.equations.items()]
-    return [f"plan: {plan_line(plan)}", *reasons]
+    return [f"plan: {plan_line(plan)}", *reasons, f"chosen for: {plan.machine}"]
 
 
 def quantity(value: float, step: int) -> str:

@@ -155,7 +155,7 @@ def _is_number(value: object) -> bool:
 
 
 _ORIGIN: dict[str, tuple[Callable[[object], bool], str]] = {
-    "device": (_is_name, "short text"),
+    "device": (_is_text, "short text"),
     "measured": (_is_text, "short text"),
     "versions": (_is_map(_is_text), "object of short texts"),
     "about": (_is_map(lambda v: _is_text(v) or type(v) is int), "object of texts and integers"),

@@ -21,10 +21,10 @@ class Origin:
     """Where facts come from: the device, when it was measured, and with which versions.
 
     `about` is what else is known of the device, `rates` what was measured besides, `typical` the names
-    of the facts that were not. Without a time all are typical.
+    of the facts that were not. Nothing is said of facts that a caller makes up.
     """
 
-    device: str = "typical"
+    device: str = ""
     measured: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     about: tuple[tuple[str, str | int], ...] = ()
@@ -35,22 +35,25 @@ class Origin:
 _NONE = Origin()
 
 
-def _fact(default: float, least: float, most: float) -> Any:
-    """A number with its bounds; an integer where the default is one."""
-    return field(default=default, metadata={"least": least, "most": most})
+def _fact(default: float, least: float, most: float, unit: str = "") -> Any:
+    """A number with its bounds and unit; an integer where the default is one."""
+    return field(default=default, metadata={"least": least, "most": most, "unit": unit})
 
 
-def _count(default: int, most: int, least: int = 1) -> Any:
-    return _fact(default, least, most)
+def _count(default: int, most: int) -> Any:
+    return _fact(default, 1, most)
 
 
-def _rate(default: float) -> Any:
-    """Of something a second."""
-    return _fact(default, 1.0, 1e30)
+def _bytes(default: int) -> Any:
+    return _fact(default, 1, 2**40, "B")
+
+
+def _rate(default: float, unit: str) -> Any:
+    return _fact(default, 1.0, 1e30, unit)
 
 
 def _seconds(default: float) -> Any:
-    return _fact(default, 0.0, 1e3)
+    return _fact(default, 0.0, 1e3, "s")
 
 
 def _factor(default: float, most: float = 10.0) -> Any:
@@ -76,26 +79,32 @@ def _check(facts: Cpu | Gpu) -> None:
             )
 
 
+def _name(facts: Cpu | Gpu, what: str) -> str:
+    """The device, or where else the facts are from."""
+    return facts.origin.device or f"{'typical' if facts == type(facts)() else 'given'} {what}"
+
+
 @dataclass(frozen=True, slots=True)
 class Cpu:
     """A CPU under NumPy: `flops` a second of a core, seconds an element or a call, bytes of caches.
 
     A product with a side of `half` has half the rate. An element of a pass over arrays in the caches
-    takes `copy`, of an addition in memory `add`, of a product with a small matrix `transform`, of a copy
-    in memory `store`, and `scattered` where neighbours are none in memory. `near` bytes stay in the
+    takes `copy`, of an addition in memory `add`. Of a product with a small matrix it takes `transform`
+    from windows of data, `store` to results, and `scattered` where those that are neighbours are none in
+    memory. `near` bytes stay in the
     caches of a core, `far` in those of all. `call` is what NumPy takes for nothing, `wake` a thread.
     """
 
     threads: int = _count(2, 1024)
-    flops: float = _rate(130e9)
+    flops: float = _rate(130e9, "FLOP/s")
     half: int = _count(8, 4096)
     copy: float = _seconds(0.14e-9)
     add: float = _seconds(0.4e-9)
     transform: float = _seconds(1.4e-9)
     store: float = _seconds(0.8e-9)
     scattered: float = _seconds(8e-9)
-    near: int = _count(3 * 2**20, 2**40)
-    far: int = _count(16 * 2**20, 2**40)
+    near: int = _bytes(3 * 2**20)
+    far: int = _bytes(16 * 2**20)
     call: float = _seconds(0.57e-6)
     wake: float = _seconds(14e-6)
     origin: Origin = _NONE
@@ -113,8 +122,12 @@ class Cpu:
         times = seconds / self.worth if self.worth else inf
         return self.threads if times >= self.threads else 1 + int(times)
 
+    @property
+    def name(self) -> str:
+        return _name(self, "CPU")
+
     def __str__(self) -> str:
-        return f"{quantity(self.flops)}FLOP/s a core ({self.origin.device})"
+        return f"{quantity(self.flops)}FLOP/s a core ({self.name})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +140,8 @@ class Gpu:
     """
 
     units: int = _count(132, 65536)
-    flops: float = _rate(41e12)
-    bandwidth: float = _rate(2.6e12)
+    flops: float = _rate(41e12, "FLOP/s")
+    bandwidth: float = _rate(2.6e12, "B/s")
     launch: float = _seconds(2e-6)
     busy: int = _count(256, 65536)
     single: float = _factor(0.3, 1.0)
@@ -141,9 +154,13 @@ class Gpu:
     def __post_init__(self) -> None:
         _check(self)
 
+    @property
+    def name(self) -> str:
+        return _name(self, "GPU")
+
     def __str__(self) -> str:
         rates = f"{quantity(self.flops)}FLOP/s and {quantity(self.bandwidth)}B/s"
-        return f"{rates} ({self.origin.device})"
+        return f"{rates} ({self.name})"
 
 
 TYPICAL_CPU, TYPICAL_GPU = Cpu(), Gpu()
@@ -167,6 +184,11 @@ def numbers(facts: Cpu | Gpu) -> dict[str, float]:
 
 def names(kind: type[Cpu] | type[Gpu]) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if f.name != "origin")
+
+
+def units(facts: Cpu | Gpu) -> tuple[str, ...]:
+    """The unit of each fact, in the order of `numbers`; "" for a count or a factor."""
+    return tuple(f.metadata["unit"] for f in fields(facts) if f.name != "origin")
 
 
 def quantity(value: float) -> str:

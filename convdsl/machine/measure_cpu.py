@@ -26,8 +26,8 @@ FEW, OTHERS = (8, 32, 64), 256  # rows of others, and their other sides
 BATCH, SMALL = 64, 32  # products, and the side of each
 PASS = 2**16  # elements that stay in a cache
 MEMORY = 2**23  # elements that do not
-POINTS, STEP, CHANNELS, TILES = 8, 4, 32, 2**11  # of a transform
-BLOCK, LINE, ROWS = 4, 16, 2**8  # results of a block, floats that stay together, rows of results
+POINTS, STEP, CHANNELS, TILES = 8, 4, 32, 2**11  # of transforms: STEP results by POINTS products
+TOGETHER = 64  # results that are neighbours
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 OF_ALL = 16 * 2**20  # bytes of the common cache: others use it, too
 
@@ -42,10 +42,10 @@ def measure_cpu(say: Say, enough: float = ENOUGH) -> Cpu:
     with _one_thread():
         rates = _products(enough)
         say("transforms")
-        transform = _transform(enough)
-    flops = plausible("FLOP/s of a core", rates[_name(1, SIDE, SIDE, SIDE)], 1e8, 1e13)
+        passes = _transforms(enough)
+    flops = plausible("FLOP/s of a core", max(rates.values()), 1e8, 1e13)
     say("copies and additions")
-    passes = _passes(enough) | {"transform": transform}
+    passes |= _passes(enough)
     say("calls and threads")
     call, wake = _call(enough), _wake(enough)
     near, far = _caches()
@@ -116,32 +116,50 @@ def _half(rates: dict[str, float], flops: float) -> int:
     return round(min(max(median(found), 1), 512))
 
 
-def _transform(enough: float) -> float:
-    """Seconds an element: windows are copied, and a small matrix is multiplied to them."""
+def _transforms(enough: float) -> dict[str, float]:
+    """Seconds an element of the transforms of data and of results, by the name of the fact.
+
+    As in generated modules: windows are copied, and a small matrix is multiplied to them. Results that
+    stay together are made by small products; others are made apart, and then put among each other.
+    """
     matrix = np.ones((POINTS, POINTS), np.float32)
     data = np.ones((CHANNELS, STEP * TILES + POINTS), np.float32)
     rows = np.empty((POINTS, CHANNELS, TILES), np.float32)
     out = np.empty((POINTS, CHANNELS * TILES), np.float32)
+    results = np.empty((STEP, CHANNELS * TILES), np.float32)
+    among = np.empty((CHANNELS, STEP * TILES), np.float32)
 
-    def work() -> None:
+    def transform() -> None:
+        rows[...] = 0
         for u in range(POINTS):
             np.copyto(rows[u], data[:, u : u + STEP * TILES : STEP])
         np.matmul(matrix, rows.reshape(POINTS, -1), out=out)
 
-    return seconds_of(work, enough) / out.size
+    def store() -> None:
+        products = out.reshape(POINTS, -1, TOGETHER).swapaxes(0, 1)
+        np.matmul(matrix[:STEP], products, out=results.reshape(-1, STEP, TOGETHER))
+
+    def scattered() -> None:
+        apart = results.reshape(TILES, STEP, CHANNELS)
+        into = apart.transpose(1, 2, 0).reshape(STEP, CHANNELS, 1, TILES)
+        np.matmul(matrix[:STEP].reshape(STEP, 1, 1, POINTS), rows.swapaxes(0, 1), out=into)
+        np.copyto(among, apart.reshape(-1, CHANNELS).T)
+
+    return {
+        "transform": seconds_of(transform, enough) / out.size,
+        "store": seconds_of(store, enough) / results.size,
+        "scattered": seconds_of(scattered, enough) / results.size,
+    }
 
 
 def _passes(enough: float) -> dict[str, float]:
-    """Seconds an element by the name of the fact."""
+    """Seconds an element of an addition, in the caches and in memory, by the name of the fact."""
     x, y = np.zeros(PASS, np.float32), np.zeros(PASS, np.float32)
-    found = {"copy": seconds_of(lambda: np.add(x, y, out=y), enough) / PASS}
     a, b = np.zeros(MEMORY, np.float32), np.zeros(MEMORY, np.float32)
-    found["add"] = seconds_of(lambda: np.add(a, b, out=b), enough) / MEMORY
-    source, lines = a.reshape(BLOCK, -1, LINE), b.reshape(-1, BLOCK, LINE).swapaxes(0, 1)
-    found["store"] = seconds_of(lambda: np.copyto(lines, source), enough) / MEMORY
-    source, points = a.reshape(BLOCK, -1, ROWS), b.reshape(ROWS, -1, BLOCK).T
-    found["scattered"] = seconds_of(lambda: np.copyto(points, source), enough) / MEMORY
-    return found
+    return {
+        "copy": seconds_of(lambda: np.add(x, y, out=y), enough) / PASS,
+        "add": seconds_of(lambda: np.add(a, b, out=b), enough) / MEMORY,
+    }
 
 
 def _call(enough: float) -> float:
