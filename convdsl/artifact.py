@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from convdsl._version import __version__
-from convdsl.budget import CAP
 from convdsl.diagnostics import CdslError
 from convdsl.files import Content, make_folder, remove_folders, write_files
 from convdsl.machine.document import from_json, parts_of, to_json
@@ -111,12 +110,12 @@ def load_kernel(directory: str | PathLike[str]) -> Kernel:
         _check_file(folder, name, facts)
     from convdsl.api import compile, parse
 
-    program, machine = parse(record["program"], str(folder / MANIFEST)), record.get("machine")
+    program, machine = parse(record["program"], str(folder / MANIFEST)), record["machine"]
     kernel = compile(
         program, op=record["op"], target=record["target"], sizes=record["fixed"],
         params=record["params"], accuracy=record["accuracy"], limits=record["limits"],
         dynamic=record["dynamic"], absent=record["without"], algorithm=record["algorithm"],
-        schedule=record["schedule"], cap=record.get("cap", CAP),
+        schedule=record["schedule"], cap=record["cap"],
         machine=TYPICAL if machine is None else from_json(machine, str(folder / MANIFEST)),
     )  # fmt: skip
     kernel.specialise(record["sizes"], frozenset(record["absent"]))
@@ -146,7 +145,7 @@ def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
-# What loading uses, and when it makes sense (... is none there); the text says the rest.
+# What loading uses, and when it makes sense; the text says the rest.
 _FIELDS: dict[str, Callable[[object], bool]] = {
     "convdsl": _text,
     "op": _text,
@@ -160,8 +159,8 @@ _FIELDS: dict[str, Callable[[object], bool]] = {
     "accuracy": _text,
     "limits": _text,
     "algorithm": lambda value: value is None or value in ("gather", "phases", "columns", "toom"),
-    "cap": lambda value: value is ... or (type(value) is int and value > 0),
-    "machine": lambda value: value is ... or value is None or isinstance(value, dict),
+    "cap": lambda value: type(value) is int and value > 0,
+    "machine": lambda value: value is None or isinstance(value, dict),
     "schedule": lambda value: value is None or (isinstance(value, str) and "\n" in value),
     "program": _text,
     "files": _map(dict),

@@ -73,7 +73,7 @@ def _check(facts: Cpu | Gpu) -> None:
             what, shown = "an integer" if whole else "a number", repr(value)[:40]
             raise CdslError(
                 "E0912",
-                f"the fact `{f.name}` of a {type(facts).__name__} is {shown}",
+                f"the fact `{f.name}` of a {type(facts).__name__.upper()} is {shown}",
                 notes=(f"it is {what} from {least:g} to {most:g}; a typical one is {f.default:g}",),
                 help="measure again with `convdsl devices --measure`, or put the number right",
             )

@@ -12,21 +12,16 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from convdsl.budget import CAP
-from convdsl.machine.facts import TYPICAL, TYPICAL_GPU, Cpu, Gpu, Machine
+from convdsl.machine.facts import TYPICAL, Machine
 from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, plan_toom_cpu, sides, tiles
 from convdsl.passes.tiles import Tiles
 from convdsl.schedule import chunks_numpy, default, default_numpy, numpy_results, slices_numpy
+from tests.strategies.machines import cpus, gpus
 
 _TILES = (
     Tiles(8, 8, 4, 4, 4), Tiles(16, 8, 4, 8, 4), Tiles(8, 16, 4, 4, 8), Tiles(4, 16, 4, 4, 4),
     Tiles(16, 4, 4, 4, 4), Tiles(8, 8, 2, 4, 4),
 )  # fmt: skip
-_EAGER = Gpu(flops=1e3, bandwidth=1e30, launch=0.0)  # parts of sums cost nothing
-_CPU: Mapping[str, tuple[float, ...]] = {
-    "threads": (1, 2, 3), "flops": (1e3, 130e9), "copy": (0.0, 0.14e-9, 1.0), "add": (0.0, 0.4e-9),
-    "transform": (0.0, 1.4e-9), "scattered": (0.0, 8e-9), "near": (1, 64, 512, 3 * 2**20),
-    "far": (1, 8, 64, 512, 2**24), "call": (0.0,), "wake": (0.0, 14e-6),
-}  # fmt: skip
 _NUMPY: Mapping[str, tuple[float, ...]] = {
     "BLOCK": (1, 2, 3, default_numpy.BLOCK),
     "SHORT": (1, 2, 8, default_numpy.SHORT), "LONG_PHASES": (1, 2, sides.LONG_PHASES),
@@ -66,7 +61,7 @@ class Thresholds:
 @st.composite
 def for_wgsl(draw: st.DrawFn) -> Thresholds:
     tile = draw(st.sampled_from(_TILES))
-    gpu = draw(st.sampled_from([TYPICAL_GPU, _EAGER]))
+    gpu = draw(gpus())
     values = {
         "GPU_DEPTH": draw(st.integers(1, 2)),
         "GPU_SIDE": draw(st.integers(1, 2)),
@@ -85,10 +80,9 @@ def for_wgsl(draw: st.DrawFn) -> Thresholds:
 def for_numpy(draw: st.DrawFn) -> Thresholds:
     values: dict[str, Any] = {n: draw(st.sampled_from(some)) for n, some in _NUMPY.items()}
     values["GAIN"] = draw(st.sampled_from([0.9, 1e30]))
-    facts: dict[str, Any] = {n: draw(st.sampled_from(some)) for n, some in _CPU.items()}
     cap = draw(st.sampled_from([1, 64, 256, 4096, CAP]))
     modules = (
         plan, plan_toom, plan_toom_cpu, sides, numpy_partial, numpy_cut, default_numpy, chunks_numpy,
         slices_numpy, numpy_results,
     )  # fmt: skip
-    return Thresholds(values, modules, cap, Machine(Cpu(**facts)))
+    return Thresholds(values, modules, cap, Machine(draw(cpus())))
