@@ -136,7 +136,8 @@ class Gpu:
 
     Seconds a `launch`; a unit is `busy` with so many threads, and one with few still reaches the part
     `single`; `full` threads keep all units busy where each waits for memory. `tested` is the part of the
-    rate that reads with tests have, `ahead` and `ahead_wide` what reading ahead gains.
+    rate that reads with tests have, `ahead` and `ahead_wide` what reading ahead gains, `windows` what
+    reading windows does.
     """
 
     units: int = _count(132, 65536)
@@ -149,6 +150,7 @@ class Gpu:
     tested: float = _factor(0.8)
     ahead: float = _factor(1.02)
     ahead_wide: float = _factor(1.14)
+    windows: float = _factor(1.07)
     origin: Origin = _NONE
 
     def __post_init__(self) -> None:

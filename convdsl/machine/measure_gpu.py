@@ -62,7 +62,7 @@ def measure_gpu(say: Say, repeat: int = REPEAT, long: float = LONG) -> Gpu:
     say("products of matrices")
     found = replace(found, flops=_flops(found, best, repeat, long))
     said = {f"FLOP/s: {n} workgroup{'s' if n > 1 else ''}": r for n, r in rates.items()}
-    typical = ["tested", "ahead", "ahead_wide"]
+    typical = ["tested", "ahead", "ahead_wide", "windows"]
     typical += [] if software else ["busy", "single"]
     typical += [] if 1 in rates else ["units", "full"]
     origin = replace(
@@ -111,7 +111,7 @@ def _flops(gpu: Gpu, rate: float, repeat: int, long: float) -> float:
     gpu = replace(gpu, flops=rate)
     kernel = _kernel(PRODUCT, {"B": 1, "M": side, "N": side, "K": side}, gpu)
     taken = _product(kernel, side, side, side, repeat) - gpu.launch
-    guess = estimate(gpu, Shape(1, side, side, side), False, False) - gpu.launch
+    guess = estimate(gpu, Shape(1, side, side, side), "plain") - gpu.launch
     return plausible("FLOP/s of products", rate * guess / max(taken, 1e-9), 1e7, 1e17)
 
 

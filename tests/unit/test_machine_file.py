@@ -143,5 +143,5 @@ def test_the_form_is_stable() -> None:
     ]  # fmt: skip
     assert list(record["gpu"]["facts"]) == [
         "units", "flops", "bandwidth", "launch", "busy", "single", "full", "tested", "ahead",
-        "ahead_wide",
+        "ahead_wide", "windows",
     ]  # fmt: skip
