@@ -29,6 +29,7 @@ class NumpyBackend(Backend):
             trace,
             request.accuracy,
             request.cap,
+            request.machine.cpu,
         )
         axes = {
             t.name: tuple(len(axis) for axis in t.axes)

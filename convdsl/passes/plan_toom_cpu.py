@@ -8,11 +8,11 @@ weights are bound, and it runs once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from convdsl.budget import CAP
 from convdsl.ir.equation import Piece
+from convdsl.machine.facts import TYPICAL_CPU, Cpu
 from convdsl.passes.plan_toom import (
     ToomPlan,
     best_of,
@@ -27,29 +27,9 @@ from convdsl.passes.toom import Filter
 from convdsl.passes.toom_accuracy import block_of, within
 
 TERMS_BLOCK = 192  # products that BLAS adds up one after the other, where the class allows it
-PART = 2**21  # products that are made before they are transformed: caches hold them
 LONG = 2**31
 LEAST_ROWS = 128  # rows of a product that keep BLAS busy
 BLOCK_ERROR = 1.5  # of sums in blocks of TERMS_BLOCK over those in the blocks of `block_of`
-
-
-@dataclass(frozen=True, slots=True)
-class Cpu:
-    """What the estimate knows of one core: flops a second, and seconds an element.
-
-    A product with a side of `half` has half the rate. `add` of a product to others, `transform` of an
-    element of the result and of each one that it is made from, `store` of a result, `scattered` where
-    results that are neighbours in a product are none in memory. `alone` is how many cores there are
-    while one adds and transforms: where all is one part, whose products BLAS makes on all.
-    """
-
-    flops: float = 130e9
-    half: int = 8
-    add: float = 0.4e-9
-    transform: float = 1.4e-9
-    store: float = 0.8e-9
-    scattered: float = 8e-9
-    alone: float = 2.0
 
 
 def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -> ToomPlan | None:
@@ -76,7 +56,7 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
         passes = cpu.add * products * blocks
         passes += cpu.transform * along * points * terms + cpu.transform / 4 * products
         one = part_of((along,), products // along, CAP) == (0, 0)
-        seconds = _product(cpu, cut) + passes * (cpu.alone if one else 1.0)
+        seconds = _product(cpu, cut) + passes * (cpu.threads if one else 1)
         plans.append(ToomPlan(made, taps, (seconds + store) / direct))
     return best_of(plans, forced)
 
@@ -107,14 +87,16 @@ def balanced(extent: int, most: int) -> int:
     return -(-extent // -(-extent // most))
 
 
-def part_of(outer: Sequence[int | None], inner: int, cap: int) -> tuple[int, int]:
+def part_of(
+    outer: Sequence[int | None], inner: int, cap: int, cpu: Cpu = TYPICAL_CPU
+) -> tuple[int, int]:
     """How many of the `outer` loops are walked on the host, and the blocks of the next one; 0: whole.
 
-    A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows. A loop
-    without a known extent is a long one.
+    The elements of a part, `inner` for each setting of the outer loops, take half of the far cache
+    before they are transformed; rows stay whole. A loop without a known extent is a long one.
     """
     room = cap // 32  # elements of an eighth
-    most = max(min(PART, room) // max(1, inner), min(LEAST_ROWS, room // max(1, inner)), 1)
+    most = max(min(cpu.far // 8, room) // max(1, inner), min(LEAST_ROWS, room // max(1, inner)), 1)
     counts = [LONG if extent is None else max(1, extent) for extent in outer]
     for at, extent in enumerate(counts):
         rest = prod(counts[at + 1 :])

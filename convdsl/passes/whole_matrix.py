@@ -14,25 +14,25 @@ from math import prod
 
 from convdsl.ir.equation import Piece, System
 from convdsl.ir.expr import Load
+from convdsl.machine.facts import Cpu
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.phases import DenseForm, Phased, solve_for, the_reduction
 from convdsl.passes.sides import Sides, chunk_sides, count
 
-CALL = 700.0  # nanoseconds of a statement of NumPy
-TERM = 0.1  # of a product in a matrix with a vector, all of it in a cache
+TERM = 0.1e-9  # seconds of a product in a matrix with a vector, all of it in a cache
 
 
 def whole_matrix(
-    piece: Piece, form: DenseForm, system: System, accuracy: str
+    piece: Piece, form: DenseForm, system: System, accuracy: str, cpu: Cpu
 ) -> tuple[str, Sides] | None:
     """The summed index to solve for, and the sides then; None where phases are as fast or faster."""
     phases = [way.phase for way in form.ways if isinstance(way, Phased)]
-    dense = chunk_sides(form.pieces[0], phases, system, accuracy)
+    dense = chunk_sides(form.pieces[0], phases, system, accuracy, cpu)
     reduction = the_reduction(piece.value)
     if accuracy == "strict" or dense is None or not phases or len(form.ways) > 1:
         return None
     assert reduction is not None
-    saved = CALL * _statements(dense, phases)
+    saved = cpu.call * _statements(dense, phases)
     for variable in reduction.vars:
         solved = solve_for(piece, variable.name)
         if solved is None:
