@@ -24,7 +24,14 @@ from convdsl.passes import (
     whole_matrix,
 )
 from convdsl.passes.tiles import Tiles
-from convdsl.schedule import chunks_numpy, default, default_numpy, numpy_results, slices_numpy
+from convdsl.schedule import (
+    chunks_numpy,
+    default,
+    default_numpy,
+    default_windows,
+    numpy_results,
+    slices_numpy,
+)
 from tests.strategies.machines import cpus, gpus
 
 _TILES = (
@@ -82,7 +89,9 @@ def for_wgsl(draw: st.DrawFn) -> Thresholds:
         "FEWEST_TERMS": draw(st.integers(1, 3)),
         "FLUSH": max(tile.k, draw(st.sampled_from([4, 8, 16]))),
     }
-    return Thresholds(values, (plan, plan_toom, tiles, default), machine=Machine(gpu=gpu))
+    return Thresholds(
+        values, (plan, plan_toom, tiles, default, default_windows), machine=Machine(gpu=gpu)
+    )
 
 
 @st.composite

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import convdsl
+from convdsl.machine.facts import Cpu, Machine
 from convdsl.ops.sources import source
 from convdsl.schedule import chunks_numpy
 from tests.strategies.arrays import Array
@@ -19,11 +20,13 @@ def integers(*shape: int) -> Array:
     return np.random.default_rng(5).integers(-9, 9, shape).astype(np.float32)
 
 
-def kernel(x: Array, w: Array, algorithm: Any = None, **params: int) -> convdsl.Kernel:
+def kernel(
+    x: Array, w: Array, algorithm: Any = None, machine: Machine | None = None, **params: int
+) -> convdsl.Kernel:
     sizes = dict(zip("NCL", x.shape, strict=True)) | dict(zip("CMK", w.shape, strict=True))
     return convdsl.compile(
         source("conv_transpose1d"), target="numpy", params=params, absent=frozenset("b"),
-        algorithm=algorithm, sizes=sizes,
+        algorithm=algorithm, sizes=sizes, machine=machine,
     )  # fmt: skip
 
 
@@ -67,9 +70,9 @@ def test_any_holes(algorithm: str, data: st.DataObject) -> None:
     x, w = integers(n, c, length), integers(c, m, taps)
     params = {"stride": stride, "pad_begin": begin, "pad_end": end, "dilation": dilation}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks_numpy, "CHUNK", draw(st.sampled_from([1, 64, chunks_numpy.CHUNK])))
         patch.setattr(chunks_numpy, "FEWEST", 1)
-        made = kernel(x, w, algorithm, **params)
+        near = draw(st.sampled_from([1, 64, Cpu().near]))
+        made = kernel(x, w, algorithm, Machine(Cpu(near=near)), **params)
     want = convdsl.evaluate(convdsl.parse(source("conv_transpose1d")), {"x": x, "w": w}, params)
     out = np.full(want.shape, 7, np.float32)
     np.testing.assert_array_equal(made(x, w, out=out), want)
