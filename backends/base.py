@@ -18,6 +18,7 @@ from convdsl.budget import CAP
 from convdsl.diagnostics import InternalError
 from convdsl.ir.equation import System, Tensor
 from convdsl.lowering.pipeline import Trace
+from convdsl.machine.facts import TYPICAL, Machine, Part
 from convdsl.passes.plan import Algorithm
 from convdsl.schedule.schedule import Schedule
 
@@ -32,7 +33,8 @@ class Request:
     """What to compile: a system with its parameters (and perhaps sizes) as numbers.
 
     `limits` is a profile name; `algorithm` forces one where it is possible (None: choose). `cap` is how
-    many bytes of temporaries a plan should keep to, where a target can.
+    many bytes of temporaries a plan should keep to, where a target can. `machine` is what a plan
+    is chosen for.
     """
 
     system: System
@@ -41,6 +43,7 @@ class Request:
     algorithm: Algorithm | None = None
     schedule: Schedule | None = None
     cap: int = CAP
+    machine: Machine = TYPICAL
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,6 +53,7 @@ class Plan:
     `temporary_bytes`, `flops` (counting a multiply-add as two), `bytes_moved` (inputs and output once)
     and `dispatches` are None while sizes are unknown. `tiles` is empty where nothing is tiled. `folds`
     are intermediate results that depend on some inputs alone: once these are bound, they are kept.
+    `machine` is the device for which it was chosen, and its rates.
     """
 
     algorithm: str
@@ -61,6 +65,7 @@ class Plan:
     dispatches: int | None
     equations: Mapping[str, str] = field(default_factory=dict)
     folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    machine: str = ""
 
     def __repr__(self) -> str:
         """What runs; `str` says why."""
@@ -92,6 +97,7 @@ class Plan:
             "flops",
             "bytes_moved",
             "dispatches",
+            "machine",
         )
         return {n: getattr(self, n) for n in names} | {
             "equations": dict(self.equations),
@@ -168,9 +174,10 @@ class Executable(ABC):
 
 
 class Backend(ABC):
-    """A target of the compiler."""
+    """A target of the compiler. It runs on one `part` of a machine."""
 
     name: str
+    part: Part = "cpu"
 
     @abstractmethod
     def compile(self, request: Request) -> Executable:

@@ -10,10 +10,10 @@ from convdsl.ir.equation import Equation, Piece, System
 from convdsl.ir.expr import Reduce, walk
 from convdsl.ir.loop import LoopProgram
 from convdsl.lowering.pipeline import Lowered
+from convdsl.machine.facts import Cpu, Gpu
 from convdsl.passes.relation import linear
 
 _BYTES = {"f32": 4, "f16": 2, "i32": 4}
-WORKERS = 2
 
 
 def plan_of(
@@ -28,12 +28,13 @@ def plan_of(
         algorithm=choice.algorithm,
         reason=choice.reason,
         tiles=next(iter(lowered.tiles.values()), ""),
-        temporary_bytes=_temporaries(lowered.program),
+        temporary_bytes=_temporaries(lowered.program, _threads(lowered.machine)),
         flops=sum(total) if known and len(total) == len(work) else None,
         bytes_moved=_moved(definition) if known else None,
         dispatches=dispatches,
         equations={t: f"{c.algorithm}: {c.reason}" for t, c in lowered.choices.items()},
         folds={name: tuple(sorted(f.inputs)) for f in folds for name in f.results},
+        machine=str(lowered.machine),
     )
 
 
@@ -58,11 +59,15 @@ def _main(lowered: Lowered) -> str:
     return max(order, key=work)
 
 
-def _temporaries(program: LoopProgram) -> int | None:
-    """What is held at a time; buffers of worker loops for `WORKERS` threads."""
+def _threads(machine: Cpu | Gpu) -> int:
+    return machine.threads if isinstance(machine, Cpu) else 1
+
+
+def _temporaries(program: LoopProgram, workers: int) -> int | None:
+    """What is held at a time; buffers of worker loops for so many threads."""
     own = [b for k in program.kernels for b in k.locals if b.memory == "worker"]
     shared = [b for b in program.buffers if b.memory == "temp"]
-    sizes = [(b.elements * _BYTES[b.dtype]).as_int() for b in (*shared, *own * WORKERS)]
+    sizes = [(b.elements * _BYTES[b.dtype]).as_int() for b in (*shared, *own * workers)]
     known = [s for s in sizes if s is not None]
     return sum(known) if len(known) == len(sizes) else None
 

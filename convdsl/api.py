@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from convdsl.budget import CAP
 from convdsl.diagnostics import CdslError
 from convdsl.kernel import Kernel
+from convdsl.machine.given import machine_of
 from convdsl.registry import backend
 from convdsl.schedule.find import find_schedule
 from convdsl.sema.instantiate import check_absent
@@ -22,6 +23,7 @@ from convdsl.variants import Options
 if TYPE_CHECKING:
     from os import PathLike
 
+    from convdsl.machine.facts import Machine
     from convdsl.passes.plan import Algorithm
     from convdsl.schedule.schedule import Schedule
 
@@ -53,6 +55,7 @@ def compile(
     absent: Iterable[str] = (),
     algorithm: Algorithm | None = None,
     cap: int = CAP,
+    machine: Machine | str | PathLike[str] | None = None,
 ) -> Kernel:
     """Compile one op of a program.
 
@@ -77,9 +80,13 @@ def compile(
         cap: bytes of temporaries that a chosen plan for NumPy keeps to as far as it can, by taking
             smaller parts of the results at a time; inputs, the output, and what is kept of
             constants are not among them. The results are the same but for rounding.
+        machine: what a plan is chosen for. None: typical facts, so that the same text comes out
+            everywhere. "here": this machine, measured at the first use and kept. Else the path of
+            a file that `convdsl devices --measure -o` wrote, or a `convdsl.machine.facts.Machine`.
 
     Raises:
-        CdslError: for mistakes in the program, its parameters or sizes.
+        CdslError: for mistakes in the program, its parameters or sizes, or in a file of facts.
+        DeviceError: for `machine="here"` where there is nothing to measure.
     """
     tree = as_program(program)
     if accuracy not in ACCURACIES:
@@ -104,7 +111,7 @@ def compile(
             "E0358", f"`cap` is {cap}, not a number of bytes from 1 on",
             help=f"leave it out for {CAP}, which is 64 MiB",
         )  # fmt: skip
-    backend(target)
+    facts = machine_of(machine, backend(target).part)
     resolved = resolve(tree, op)
     gone = frozenset([absent] if isinstance(absent, str) else absent)
     check_absent(resolved, gone)
@@ -134,7 +141,7 @@ def compile(
             symbols |= {name}
     options = Options(
         resolved, print_program(tree), bound, target, accuracy, limits, fixed, symbols, gone,
-        algorithm, chosen, cap,
+        algorithm, chosen, cap, facts,
     )  # fmt: skip
     return Kernel(options)
 

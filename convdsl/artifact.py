@@ -16,6 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 from convdsl._version import __version__
 from convdsl.diagnostics import CdslError
 from convdsl.files import Content, make_folder, remove_folders, write_files
+from convdsl.machine.document import from_json, parts_of, to_json
+from convdsl.machine.facts import TYPICAL
 
 if TYPE_CHECKING:
     from convdsl.kernel import Kernel
@@ -44,6 +46,8 @@ def manifest(kernel: Kernel) -> dict[str, Any]:
         "limits": options.limits,
         "algorithm": options.algorithm,
         "schedule": None if options.schedule is None else str(options.schedule),
+        "cap": options.cap,
+        "machine": to_json(options.machine) if parts_of(options.machine) else None,
         "applied": executable.schedule,
         "plan": executable.plan.to_json(),
         "module": executable.manifest(),
@@ -106,12 +110,13 @@ def load_kernel(directory: str | PathLike[str]) -> Kernel:
         _check_file(folder, name, facts)
     from convdsl.api import compile, parse
 
-    program = parse(record["program"], str(folder / MANIFEST))
+    program, machine = parse(record["program"], str(folder / MANIFEST)), record["machine"]
     kernel = compile(
         program, op=record["op"], target=record["target"], sizes=record["fixed"],
         params=record["params"], accuracy=record["accuracy"], limits=record["limits"],
         dynamic=record["dynamic"], absent=record["without"], algorithm=record["algorithm"],
-        schedule=record["schedule"],
+        schedule=record["schedule"], cap=record["cap"],
+        machine=TYPICAL if machine is None else from_json(machine, str(folder / MANIFEST)),
     )  # fmt: skip
     kernel.specialise(record["sizes"], frozenset(record["absent"]))
     for name, text in texts(kernel).items():
@@ -153,7 +158,9 @@ _FIELDS: dict[str, Callable[[object], bool]] = {
     "without": _texts,
     "accuracy": _text,
     "limits": _text,
-    "algorithm": lambda value: value is None or value in ("gather", "phases", "columns"),
+    "algorithm": lambda value: value is None or value in ("gather", "phases", "columns", "toom"),
+    "cap": lambda value: type(value) is int and value > 0,
+    "machine": lambda value: value is None or isinstance(value, dict),
     "schedule": lambda value: value is None or (isinstance(value, str) and "\n" in value),
     "program": _text,
     "files": _map(dict),

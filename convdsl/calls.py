@@ -24,32 +24,31 @@ Run = Callable[[Sequence[Array], Array | None], Array]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that was checked: `run` takes arrays of the same shapes and dtypes in the same order.
-
-    `constants` are the arrays that `out` must not overlap, besides those.
-    """
+    """A call that was checked: `run` takes arrays of the same shapes and dtypes in the same order."""
 
     executable: Executable
     variant: Key
     run: Run
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    constants: tuple[Array, ...]
 
     def takes(self, out: object, given: Sequence[Array]) -> bool:
-        """Whether the result surely fits into `out`; where it is not plain, other checks tell."""
+        """Whether the result surely fits into `out`; where it is not plain, other checks tell.
+
+        What can be written shares no memory with constants, which cannot.
+        """
         if type(out) is not np.ndarray or out.shape != self.shape or out.dtype != self.dtype:
             return False
         flags = out.flags
         if not (flags.c_contiguous and flags.writeable):
             return False
-        return not any(np.may_share_memory(out, a) for a in (*given, *self.constants))
+        return True not in [np.may_share_memory(out, a) for a in given]
 
 
 def signature(args: Sequence[object], named: Mapping[str, object]) -> Signature | None:
     """How arrays are passed, their shapes and dtypes; None where one is no plain NumPy array."""
     parts: list[object] = [len(args), *named]
-    for array in (*args, *named.values()):
+    for array in (*args, *named.values()) if named else args:
         if type(array) is not np.ndarray:
             return None
         parts += (array.shape, array.dtype)

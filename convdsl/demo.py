@@ -101,7 +101,7 @@ def numpy_rows(console: Console) -> Iterator[Row]:
     """The layer by NumPy, and the bare matrix product in it, measured in turn."""
     import numpy as np
 
-    from convdsl.bench.threads import cores
+    from convdsl.machine.names import cores
 
     layer = HEADLINE
     where = f"numpy: CPU, {cores()} cores"

@@ -98,6 +98,8 @@ class Kernel:
         bound._variants = self._variants
         checked = self._checked(by_name_partial(self._options.op, self._free, arrays, self._gone))
         copies = {n: np.array(a, order="C") for n, a in checked.items()}
+        for copy in copies.values():
+            copy.setflags(write=False)
         bound._constants = Constants(self._constants.arrays | copies)
         o = self._options
         known = solve_sizes(o.op, o.params, _shapes(bound._constants.arrays), o.fixed, partial=True)
@@ -283,9 +285,8 @@ class Kernel:
             return
         absent = frozenset(t.name for t in self._options.op.inputs) - {*names, *constants}
         variant = self._variants.key(sizes, absent)
-        bound = tuple(self._constants.arrays.values())
         shape, dtype = self._shape(sizes), dtype_of(self.output)
-        self._calls.keep(key, Call(executable, variant, run, shape, dtype, bound))
+        self._calls.keep(key, Call(executable, variant, run, shape, dtype))
 
     def _shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         values = {**{n: v for n, v in self._options.params.items() if isinstance(v, int)}, **sizes}

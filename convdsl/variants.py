@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from convdsl.budget import CAP
 from convdsl.diagnostics import InternalError
+from convdsl.machine.facts import TYPICAL, Machine
 from convdsl.registry import backend
 from convdsl.sema.emptiness import check_reductions
 from convdsl.sema.instantiate import instantiate
@@ -44,6 +45,7 @@ class Options:
     algorithm: Algorithm | None = None
     schedule: Schedule | None = None
     cap: int = CAP
+    machine: Machine = TYPICAL
 
 
 Key = tuple[tuple[tuple[str, int], ...], frozenset[str]]
@@ -101,5 +103,7 @@ class Variants:
         op = without(o.op, absent)
         system = instantiate(op, o.params, sizes, absent)
         check_reductions(op, o.params, system)
-        request = Request(system, o.accuracy, o.limits, o.algorithm, o.schedule, o.cap)
+        request = Request(
+            system, o.accuracy, o.limits, o.algorithm, o.schedule, o.cap, o.machine
+        )  # fmt: skip
         return backend(o.target).compile(request)

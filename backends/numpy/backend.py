@@ -29,6 +29,7 @@ class NumpyBackend(Backend):
             trace,
             request.accuracy,
             request.cap,
+            request.machine.cpu,
         )
         axes = {
             t.name: tuple(len(axis) for axis in t.axes)
@@ -94,8 +95,9 @@ class NumpyExecutable(Executable):
         places = [(self.module.parameters.index(n), at) for at, n in enumerate(names)]
 
         def run(arrays: Sequence[Array], out: Array | None) -> Array:
-            if not all(all_finite(arrays[at]) for at in watched):
-                return self.exact.ready(names, inputs)(arrays, out)
+            for at in watched:
+                if not all_finite(arrays[at]):
+                    return self.exact.ready(names, inputs)(arrays, out)
             given = known.copy()
             for place, at in places:
                 given[place] = arrays[at]
@@ -112,19 +114,17 @@ class NumpyExecutable(Executable):
 
     def _options(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         """What is passed besides the inputs: a `run` that knows the folds among the constants."""
-        kept = {
-            f.function: tuple(constants[r] for r in f.results)
-            for f in self.module.folds
-            if constants.keys() >= set(f.results)
-        }
+        kept: dict[str, Any] = {}
+        for fold in self.module.folds:
+            if constants.keys() >= set(fold.results):
+                found = tuple(constants[r] for r in fold.results)
+                kept[fold.function] = found[0] if len(found) == 1 else found
         if not kept:
             return {}
 
         def run(function: Callable[..., Any], *given: Any) -> Any:
-            found = kept.get(function.__name__)
-            if found is None:
-                return function(*given)
-            return found[0] if len(found) == 1 else found
+            name = function.__name__
+            return kept[name] if name in kept else function(*given)
 
         return {"run": run}
 

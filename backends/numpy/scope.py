@@ -121,6 +121,11 @@ class Scope:
             self.aliases[key] = alias
         return code.name(alias.name)
 
+    def base(self, name: str) -> str:
+        """The array that a name is a view of, itself where it is none."""
+        views = (a for a in self.aliases.values() if a.name == name)
+        return next((self.names.get("buffer", a.buffer) for a in views), name)
+
     def scratch_array(self, dtype: str, shape: Dims) -> str:
         """An array made once at the start of the function; its content lasts for one statement."""
         key = (dtype, shape)

@@ -27,7 +27,7 @@ PROFILES = ("webgpu", "adapter")
 class WgslBackend(Backend):
     """Compiles to WGSL within a limits record."""
 
-    name = "wgsl"
+    name, part = "wgsl", "gpu"
 
     def compile(self, request: Request) -> WgslExecutable:
         limits = limits_for(request.limits)
@@ -38,8 +38,9 @@ class WgslBackend(Backend):
         )
         trace = Trace()
         lowered = lower_to_wgsl(
-            request.system, request.algorithm, request.schedule, workgroup, trace, request.accuracy
-        )
+            request.system, request.algorithm, request.schedule, workgroup, trace, request.accuracy,
+            request.machine.gpu,
+        )  # fmt: skip
         shapes = {t.name: t.shape for t in request.system.tensors if t.role != "let"}
         module = emit_module(lowered.program, limits, shapes)
         trace.steps["wgsl"] = module.text

@@ -11,13 +11,8 @@ import numpy as np
 from convdsl.api import compile
 from convdsl.bench.contestant import Ceilings
 from convdsl.diagnostics import CdslError, DeviceError
+from convdsl.machine.measure_gpu import COPY, PRODUCT
 
-COPY = "op copy(x: f32[N]) -> y: f32[N] {\n    y[n] = x[n]\n}\n"
-PRODUCT = """\
-op product(a: f32[B, M, K], b: f32[B, K, N]) -> y: f32[B, M, N] {
-    y[s, m, n] = sum[k] a[s, m, k] * b[s, k, n]
-}
-"""
 CPU_BYTES = 1 << 27
 LARGE, LARGEST, LONG = 2048, 8192, 0.03  # sides of matrices, and seconds of a product
 ENOUGH = 0.5  # seconds of one measurement

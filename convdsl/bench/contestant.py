@@ -14,6 +14,7 @@ from convdsl.bench.error import Error
 from convdsl.bench.layer import Layer
 from convdsl.bench.timing import HostTimed, Sample
 from convdsl.budget import CAP
+from convdsl.machine.facts import TYPICAL, Machine
 
 Place = Literal["cpu", "gpu"]
 Kind = Literal["ours", "peer", "floor"]
@@ -39,6 +40,7 @@ class Settings:
     accuracy: str = "standard"
     limits: str = "webgpu"
     cap: int = CAP
+    machine: Machine = TYPICAL
 
 
 @dataclass(frozen=True, slots=True)

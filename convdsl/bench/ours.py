@@ -18,8 +18,8 @@ from convdsl.bench.error import number
 from convdsl.bench.layer import Layer
 from convdsl.bench.machine import facts_of
 from convdsl.bench.resident import Resident
-from convdsl.bench.threads import cores
 from convdsl.kernel import Kernel
+from convdsl.machine.names import cores
 
 
 def ours(
@@ -68,7 +68,7 @@ def _kernel(
     kernel = compile(
         layer.program, op=layer.op.name, target=target, sizes=layer.sizes, params=layer.params,
         schedule=schedule, accuracy=settings.accuracy, limits=settings.limits, cap=settings.cap,
-        absent=layer.absent, algorithm=algorithm,
+        absent=layer.absent, algorithm=algorithm, machine=settings.machine,
     )  # fmt: skip
     return kernel.bind(**data.constants)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,8 +35,3 @@ def blas_threads() -> int | None:
     pools: list[dict[str, Any]] = threadpoolctl.threadpool_info()
     counts = [int(p["num_threads"]) for p in pools if p.get("user_api") == "blas"]
     return max(counts, default=None)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -15,6 +15,7 @@ from convdsl.cli.options import (
     check_target,
     define_option,
     limits_option,
+    machine_option,
     names_of,
     op_option,
     schedule_option,
@@ -68,6 +69,7 @@ def _peers(ctx: click.Context, option: click.Parameter, values: tuple[str, ...])
 @accuracy_option
 @cap_option
 @limits_option
+@machine_option
 @click.option("--threads", metavar="N", type=click.IntRange(1, 4096),
               help="The same number of CPU threads for all.")  # fmt: skip
 @click.option("--repeat", metavar="N", type=click.IntRange(1, 10_000), default=7,
@@ -93,6 +95,7 @@ def command(
     accuracy: str,
     cap: int,
     limits: str,
+    machine: str | None,
     threads: int | None,
     repeat: int,
     seconds: float,
@@ -115,12 +118,14 @@ def command(
     from convdsl.bench.suite import choose, read_suite
     from convdsl.bench.threads import limited
     from convdsl.bench.timing import Rules
+    from convdsl.cli.machine import machine_given
 
     if file is None:
         work = choose(read_suite(suite), chosen)
     else:
         work = [_layer(file, op_name, values, names_of(data, "--data"), names_of(bind, "--bind"))]
-    settings, rules = Settings(targets, threads, accuracy, limits, cap), Rules(repeat, seconds)
+    facts, rules = machine_given(machine, targets), Rules(repeat, seconds)
+    settings = Settings(targets, threads, accuracy, limits, cap, facts)
     with limited(threads):
         session = _run(work, settings, rules, peers, schedule, plans, str(as_json) != "-")
     _write(session.record, as_json, page)

@@ -18,6 +18,7 @@ from convdsl.cli.options import (
     file_argument,
     json_option,
     limits_option,
+    machine_option,
     names_of,
     op_option,
     schedule_option,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @accuracy_option
 @cap_option
 @limits_option
+@machine_option
 @json_option
 @click.pass_context
 def command(
@@ -76,6 +78,7 @@ def command(
     accuracy: str,
     cap: int,
     limits: str,
+    machine: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Make WGSL or NumPy from an operator.
@@ -102,6 +105,7 @@ def command(
         return
 
     import convdsl
+    from convdsl.cli.machine import machine_given
     from convdsl.sema.instantiate import check_absent
     from convdsl.sema.resolve import resolve
     from convdsl.sema.without import without
@@ -113,7 +117,8 @@ def command(
     given = assign(op, values)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits, cap=cap, absent=gone, schedule=schedule,
+        accuracy=accuracy, limits=limits, cap=cap,
+        machine=machine_given(machine, [target]), absent=gone, schedule=schedule,
         dynamic=[name for name in op.input_sizes if name not in given.sizes],
     )  # fmt: skip
     _print_passes(kernel, passes)

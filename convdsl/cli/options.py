@@ -162,6 +162,11 @@ cap_option = click.option(
     callback=lambda context, option, value: round(value * 2**20),
     help="Temporaries that a chosen plan for NumPy keeps to as far as it can.",
 )  # fmt: skip
+machine_option = click.option(
+    "--machine", metavar="here|FILE.json",
+    help="Choose plans for this machine (measured once and kept), or for the one in a file; "
+    "otherwise for a typical one, with the same text everywhere.",
+)  # fmt: skip
 schedule_option = click.option(
     "--schedule", metavar="FILE", type=click.Path(path_type=Path),
     help="A file with a schedule for the operator and target, instead of the one that is chosen.",

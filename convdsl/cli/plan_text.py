@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from convdsl.machine.facts import TYPICAL_CPU, TYPICAL_GPU
+
 if TYPE_CHECKING:
     from convdsl.backends.base import Plan
 
@@ -23,9 +25,11 @@ def plan_line(plan: Plan) -> str:
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """What runs, and why, a line for each equation."""
+    """What runs, and why, a line for each equation; and for what it was chosen, if not as usual."""
     reasons = [f"  {tensor}: {text}" for tensor, text in plan.equations.items()]
-    return [f"plan: {plan_line(plan)}", *reasons]
+    lines = [f"plan: {plan_line(plan)}", *reasons]
+    typical = plan.machine in (str(TYPICAL_CPU), str(TYPICAL_GPU))
+    return lines if typical else [*lines, f"chosen for: {plan.machine}"]
 
 
 def quantity(value: float, step: int) -> str:

@@ -16,6 +16,7 @@ from convdsl.cli.options import (
     file_argument,
     json_option,
     limits_option,
+    machine_option,
     op_option,
     schedule_option,
     target_option,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 @accuracy_option
 @cap_option
 @limits_option
+@machine_option
 @json_option
 def command(
     file: str,
@@ -79,6 +81,7 @@ def command(
     accuracy: str,
     cap: int,
     limits: str,
+    machine: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Run an operator on .npy files or random data.
@@ -93,6 +96,7 @@ def command(
 
     import convdsl
     from convdsl.arguments import as_array
+    from convdsl.cli.machine import machine_given
     from convdsl.npy import read_npy
     from convdsl.sema.resolve import resolve
     from convdsl.sema.sizes import bind_parameters
@@ -108,7 +112,8 @@ def command(
     arrays = gather(op, params, given.sizes, read, names, seed)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits, cap=cap, schedule=schedule,
+        accuracy=accuracy, limits=limits, cap=cap,
+        machine=machine_given(machine, [target]), schedule=schedule,
     )  # fmt: skip
     result, facts = _run(kernel, arrays, repeat)
     if check:

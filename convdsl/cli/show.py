@@ -16,6 +16,7 @@ from convdsl.cli.options import (
     file_argument,
     json_option,
     limits_option,
+    machine_option,
     op_option,
     schedule_option,
     target_option,
@@ -40,6 +41,7 @@ from convdsl.cli.output import out, out_json
 @accuracy_option
 @cap_option
 @limits_option
+@machine_option
 @json_option
 def command(
     file: str,
@@ -52,6 +54,7 @@ def command(
     accuracy: str,
     cap: int,
     limits: str,
+    machine: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Show the loops that a schedule makes.
@@ -63,6 +66,7 @@ def command(
     if page is not None and (as_json or steps):
         raise click.UsageError("--html writes all steps; it goes with neither --steps nor --json.")
     import convdsl
+    from convdsl.cli.machine import machine_given
     from convdsl.report.steps import changes, nest_lines, shots
     from convdsl.sema.resolve import resolve
     from convdsl.syntax.parser import load
@@ -72,7 +76,8 @@ def command(
     given = assign(op, values)
     kernel = convdsl.compile(
         program, op=op.name, target=target, sizes=given.sizes, params=given.params,
-        accuracy=accuracy, limits=limits, cap=cap, schedule=schedule,
+        accuracy=accuracy, limits=limits, cap=cap,
+        machine=machine_given(machine, [target]), schedule=schedule,
         dynamic=[name for name in op.input_sizes if name not in given.sizes],
     )  # fmt: skip
     if page is not None:

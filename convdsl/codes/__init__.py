@@ -9,6 +9,7 @@ from convdsl.codes.bench import TABLE as BENCH
 from convdsl.codes.code import Code
 from convdsl.codes.equations import TABLE as EQUATIONS
 from convdsl.codes.ir import TABLE as IR
+from convdsl.codes.machine import TABLE as MACHINE
 from convdsl.codes.ops import TABLE as OPS
 from convdsl.codes.run import TABLE as RUN
 from convdsl.codes.schedule import TABLE as SCHEDULE
@@ -20,7 +21,7 @@ from convdsl.codes.workers import TABLE as WORKERS
 
 __all__ = ["CODES", "Code", "explain"]
 
-_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS, TILES, WORKERS, BENCH]
+_TABLES = [SYNTAX, SEMA, RUN, OPS, IR, WGSL, SCHEDULE, EQUATIONS, TILES, WORKERS, BENCH, MACHINE]
 
 
 def _merge() -> dict[str, Code]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from convdsl.ir.equation import Equation, Tensor, accesses
+from convdsl.ir.equation import Equation, Piece, Tensor, accesses
 from convdsl.ir.expr import Access, Expr, Guard, Load, loads, map_children
 from convdsl.ir.index import Index, const
 from convdsl.ir.loop import Kernel, LoopProgram, Stmt, Store, map_body
@@ -21,6 +21,7 @@ from convdsl.passes.plan import Choice
 from convdsl.passes.privatise import privatise
 from convdsl.schedule.lower_numpy import lower_nest, plain_loop
 from convdsl.schedule.nest import Nest
+from convdsl.schedule.numpy_holes import filled_first
 from convdsl.schedule.regions import Region, region_of
 from convdsl.schedule.state import State, readers_of
 
@@ -71,7 +72,12 @@ class _Lowering:
         if not arranged and as_stated(equation):
             return lower_equation(self.context, equation)
         body: Body = ()
-        for label, piece in zip(labels, equation.pieces, strict=True):
+        pieces = equation.pieces
+        first = None if box else self._filled(labels, pieces)
+        if first is not None:
+            pieces = pieces[:1]
+            body = first[1] if first[0] is None else ()
+        for label, piece in zip(labels, pieces, strict=first is None):
             nest = state.nest(label)
             names = {
                 x.name: self.context.names.fresh(x.name) for x in nest.loops if x.name in around
@@ -80,8 +86,18 @@ class _Lowering:
             pairs = zip(piece.vars, box, strict=bool(box))
             wanted = {v.name: region for v, region in pairs if region is not None}
             inside = self._inside(label, nest, names, around, wanted)
+            if first is not None and first[0] is not None:
+                inside[first[0]] = first[1] + inside.get(first[0], ())
             body += lower_nest(self.context, label, nest, inside, wanted)
         return body
+
+    def _filled(
+        self, labels: Sequence[str], pieces: Sequence[Piece]
+    ) -> tuple[str | None, Body] | None:
+        """What fills all results before the first piece stores its own; see `filled_first`."""
+        if len(pieces) < 2 or any(n in self.state.nests for n in labels[1:]):
+            return None
+        return filled_first(self.state.nest(labels[0]), pieces[1:], self.context.names)
 
     def _inside(
         self,

@@ -17,6 +17,7 @@ from convdsl.ir.verify import verify, verify_system
 from convdsl.lowering.host_kernels import lower_host
 from convdsl.lowering.kernels import lower_wgsl
 from convdsl.lowering.scheduled import choices_of, tiles_of, with_parts, with_slices
+from convdsl.machine.facts import TYPICAL_CPU, TYPICAL_GPU, Cpu, Gpu
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import Algorithm, Bounds, Choice, choose_numpy, choose_wgsl
 from convdsl.passes.tiles import WorkgroupLimits
@@ -61,6 +62,7 @@ class Trace:
 class Lowered:
     """The loop program with the choices that led to it, by tensor, and the tiles by kernel.
 
+    `machine` is what the choices were made for.
     What is not finite in the inputs `finite` would spread to results that do not depend on it.
     """
 
@@ -69,6 +71,7 @@ class Lowered:
     choices: Mapping[str, Choice]
     tiles: Mapping[str, str]
     schedule: Schedule
+    machine: Cpu | Gpu
     finite: frozenset[str] = frozenset()
 
 
@@ -89,10 +92,11 @@ def lower_to_numpy(
     trace: Trace,
     accuracy: str = "standard",
     cap: int = CAP,
+    cpu: Cpu = TYPICAL_CPU,
 ) -> Lowered:
     system, begun = _begin(system, given, trace, accuracy)
-    choices = choose_numpy(begun, algorithm, accuracy)
-    schedule = default_numpy(system, choices, given, accuracy, cap)
+    choices = choose_numpy(begun, algorithm, accuracy, cpu)
+    schedule = default_numpy(system, choices, given, accuracy, cap, cpu)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system, accuracy=accuracy)
     trace.system("rewrite", state.system)
@@ -100,7 +104,7 @@ def lower_to_numpy(
     said = choices_of([q.tensor for q in system.equations], choices, given)
     said = with_slices(said, schedule)
     program = trace.program("lower", lower_host(state, said))
-    return Lowered(program, state.system, said, {}, schedule, state.finite)
+    return Lowered(program, state.system, said, {}, schedule, cpu, state.finite)
 
 
 def lower_to_wgsl(
@@ -110,10 +114,11 @@ def lower_to_wgsl(
     limits: WorkgroupLimits,
     trace: Trace,
     accuracy: str = "standard",
+    gpu: Gpu = TYPICAL_GPU,
 ) -> Lowered:
     system, begun = _begin(system, given, trace, accuracy)
-    choices = choose_wgsl(begun, algorithm, Bounds(accuracy, limits.buffer))
-    schedule, _ = default_schedule(system, choices, limits, given, accuracy)
+    choices = choose_wgsl(begun, algorithm, Bounds(accuracy, limits.buffer, gpu))
+    schedule, _ = default_schedule(system, choices, limits, given, accuracy, gpu)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system, accuracy=accuracy)
     trace.system("rewrite", state.system)
@@ -121,4 +126,4 @@ def lower_to_wgsl(
     program = trace.program("lower", lower_wgsl(state, limits))
     said = choices_of([q.tensor for q in system.equations], choices, given)
     said = with_parts(said, state, schedule, given)
-    return Lowered(program, state.system, said, tiles_of(state), schedule)
+    return Lowered(program, state.system, said, tiles_of(state), schedule, gpu)

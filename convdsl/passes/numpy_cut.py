@@ -14,6 +14,7 @@ from convdsl.passes.points import Name
 
 SMALL_PRODUCT = 2**21  # multiplications
 NARROW_PRODUCT = 8  # rows or columns
+VECTOR = 512  # terms of a matrix with a vector, of which BLAS adds up several side by side
 TERMS = 2**22  # elements of a temporary that is about to be summed
 
 
@@ -61,13 +62,13 @@ def _most(var: Var) -> Index:
 
 
 def cut_product(
-    names: Names, levels: list[tuple[Var, Level]], whole: Mapping[str, Index]
+    names: Names, levels: list[tuple[Var, Level]], whole: Mapping[str, Index], plain: bool
 ) -> tuple[list[tuple[Var, Level]], list[tuple[Var, Level]], Name | None]:
     """Host loops over blocks of terms where BLAS would add them up one after the other.
 
     It blocks large products by itself; small and narrow ones run through kernels that do not. `whole`
-    are the extents of the variables, which a slice may narrow. With unknown sizes the length of a
-    block is a name, worked out when the program runs.
+    are the extents of the variables, which a slice may narrow; `plain` operands lie in memory as BLAS
+    takes them. With unknown sizes the length of a block is a name, worked out when the program runs.
     """
     sizes: dict[str, Index] = dict.fromkeys(("gemm.batch", "gemm.m", "gemm.n", "gemm.k"), const(1))
     for var, level in levels:
@@ -81,9 +82,10 @@ def cut_product(
     m, n, k = (sizes[f"gemm.{role}"].as_int() for role in "mnk")
     named: Name | None = None
     if m is not None and n is not None and k is not None:
-        if k <= 2 * ROW or (m * n * k > SMALL_PRODUCT and min(m, n) >= NARROW_PRODUCT):
+        most, row = (VECTOR, VECTOR) if plain and 1 in (m, n) else (2 * ROW, ROW)
+        if k <= most or (m * n * k > SMALL_PRODUCT and min(m, n) >= NARROW_PRODUCT):
             return [], levels, None
-        block = const(max(1, ROW * (whole[var.name].as_int() or 1) // k))
+        block = const(max(1, row * (whole[var.name].as_int() or 1) // k))
     else:
         extent = whole[var.name]
         all_of_it = floordiv(work, const(SMALL_PRODUCT)) * extent

@@ -13,14 +13,15 @@ from typing import Literal
 from convdsl.ir.equation import Equation, Piece, System
 from convdsl.ir.expr import free_names, loads
 from convdsl.ir.index import product
+from convdsl.machine.facts import TYPICAL_CPU, TYPICAL_GPU, Cpu, Gpu
 from convdsl.passes.columns import Columns, columns_of
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.phases import DenseForm, Phased, dense_form, the_reduction
 from convdsl.passes.plan_toom import ToomPlan, plan_toom
-from convdsl.passes.plan_toom_cpu import Cpu, plan_toom_cpu
+from convdsl.passes.plan_toom_cpu import plan_toom_cpu
 from convdsl.passes.relation import linear
 from convdsl.passes.sides import chunk_sides, count
-from convdsl.passes.tiles import Gpu
+from convdsl.passes.whole_matrix import whole_matrix
 
 Algorithm = Literal["gather", "phases", "columns", "toom"]
 
@@ -34,27 +35,33 @@ CPU_DEPTH = 4  # terms below which a matrix product is slower than multiply-adds
 class Choice:
     """The algorithm of one equation, with the reason in the user's words.
 
-    `results` is how many results Toom-Cook makes at a time.
+    `results` is how many results Toom-Cook makes at a time; `solved` the summed index that the relation
+    is solved for, where not the form with the fewest terms is chosen.
     """
 
     algorithm: Algorithm
     reason: str
     results: int = 0
+    solved: str = ""
 
 
 def choose_numpy(
-    system: System, wanted: Algorithm | None = None, accuracy: str = "standard"
+    system: System,
+    wanted: Algorithm | None = None,
+    accuracy: str = "standard",
+    cpu: Cpu = TYPICAL_CPU,
 ) -> dict[str, Choice]:
     """Choices for the NumPy backend; `wanted` forces an algorithm where it is possible."""
-    return {q.tensor: _numpy(system, q, wanted, accuracy) for q in system.equations}
+    return {q.tensor: _numpy(system, q, wanted, accuracy, cpu) for q in system.equations}
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a choice for WGSL has to keep to: the accuracy class, and the bytes of a buffer."""
+    """What a choice for WGSL has to keep to: the accuracy class, the bytes of a buffer, the GPU."""
 
     accuracy: str = "standard"
     buffer: int = 2**27
+    gpu: Gpu = TYPICAL_GPU
 
 
 def choose_wgsl(
@@ -65,7 +72,9 @@ def choose_wgsl(
     return {q.tensor: _wgsl(q, data_first, wanted, bounds) for q in system.equations}
 
 
-def _numpy(system: System, equation: Equation, wanted: Algorithm | None, accuracy: str) -> Choice:
+def _numpy(
+    system: System, equation: Equation, wanted: Algorithm | None, accuracy: str, cpu: Cpu
+) -> Choice:
     piece = equation.pieces[0]  # further ones hold the empty sum
     reduction = the_reduction(piece.value)
     if reduction is None:
@@ -83,11 +92,16 @@ def _numpy(system: System, equation: Equation, wanted: Algorithm | None, accurac
     data_first = [t.name for t in system.inputs]
     form = dense_form(piece, data_first) if wanted in (None, "toom") else None
     forced = wanted == "toom"
-    found = plan_toom_cpu(form.pieces[0], Cpu(), accuracy, forced) if form is not None else None
+    found = plan_toom_cpu(form.pieces[0], cpu, accuracy, forced) if form is not None else None
     if found is not None:
-        return _toom_choice(found, forced)
+        return _toom_choice(found, forced, cpu)
+    whole = whole_matrix(piece, form, system, accuracy, cpu) if wanted is None and form else None
+    if whole is not None:
+        variable, sides = whole
+        why = f"{_terms(count(sides.summed))}, zeros among them: one product is one call"
+        return Choice("phases", why, solved=variable)
     if wanted is None and form is not None:
-        reason = _in_chunks(form, system, accuracy)
+        reason = _in_chunks(form, system, accuracy, cpu)
         if reason is not None:
             return Choice("phases", reason)
     shown = "any number of terms" if known is None else _terms(known)
@@ -97,10 +111,10 @@ def _numpy(system: System, equation: Equation, wanted: Algorithm | None, accurac
     return Choice("phases", f"{shown} a product: a matrix product on strided views for each tap")
 
 
-def _in_chunks(form: DenseForm, system: System, accuracy: str) -> str | None:
+def _in_chunks(form: DenseForm, system: System, accuracy: str, cpu: Cpu) -> str | None:
     """Why one product for all taps, a chunk of positions at a time, is the best plan; if it is."""
     phases = [w.phase for w in form.ways if isinstance(w, Phased)]
-    sides = chunk_sides(form.pieces[0], phases, system, accuracy)
+    sides = chunk_sides(form.pieces[0], phases, system, accuracy, cpu)
     if sides is None:
         return None
     terms, rows = _terms(count(sides.summed)), count(sides.rows)
@@ -182,14 +196,15 @@ def _toom(
     if form is None or wanted not in (None, "toom"):
         return None
     forced = wanted == "toom"
-    found = plan_toom(form.pieces[0], Gpu(), bounds.accuracy, bounds.buffer, forced)
-    return None if found is None else _toom_choice(found, forced)
+    found = plan_toom(form.pieces[0], bounds.gpu, bounds.accuracy, bounds.buffer, forced)
+    return None if found is None else _toom_choice(found, forced, bounds.gpu)
 
 
-def _toom_choice(found: ToomPlan, forced: bool) -> Choice:
+def _toom_choice(found: ToomPlan, forced: bool, machine: Cpu | Gpu) -> Choice:
     made, taps = found.results, found.taps
     products = f"F({made},{taps}): {made + taps - 1} products for {made * taps}"
-    why = "asked for" if forced else f"estimated at {found.ratio:.0%} of the time of the direct sum"
+    part = f"{found.ratio:.0%} of the time of the direct sum"
+    why = "asked for" if forced else f"estimated at {part}, at {machine}"
     return Choice("toom", f"{products}, {why}", made)
 
 

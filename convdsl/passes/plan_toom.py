@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from convdsl.ir.equation import Piece
 from convdsl.ir.expr import Var, free_names, loads
 from convdsl.ir.index import product
+from convdsl.machine.facts import Gpu
 from convdsl.passes.contraction import Contraction, contraction_of
-from convdsl.passes.tiles import Gpu, Shape, estimate, reads_of, shape_of
+from convdsl.passes.tiles import Shape, estimate, reads_of, shape_of
 from convdsl.passes.toom import Filter, filter_of
 from convdsl.passes.toom_accuracy import most_results, within
 from convdsl.passes.toom_points import LEAST, MOST_TAPS

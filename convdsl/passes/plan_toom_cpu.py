@@ -8,10 +8,11 @@ weights are bound, and it runs once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from convdsl.budget import CAP
 from convdsl.ir.equation import Piece
+from convdsl.machine.facts import TYPICAL_CPU, Cpu
 from convdsl.passes.plan_toom import (
     ToomPlan,
     best_of,
@@ -26,28 +27,9 @@ from convdsl.passes.toom import Filter
 from convdsl.passes.toom_accuracy import block_of, within
 
 TERMS_BLOCK = 192  # products that BLAS adds up one after the other, where the class allows it
-PART = 2**21  # products that are made before they are transformed: caches hold them
 LONG = 2**31
 LEAST_ROWS = 128  # rows of a product that keep BLAS busy
-WORK = 2e7  # operations of a product from which it is worth two threads
 BLOCK_ERROR = 1.5  # of sums in blocks of TERMS_BLOCK over those in the blocks of `block_of`
-
-
-@dataclass(frozen=True, slots=True)
-class Cpu:
-    """What the estimate knows of one core: flops a second, and seconds an element.
-
-    A product with a side of `half` has half the rate. `add` of a product to others, `transform` of an
-    element of the result and of each one that it is made from, `store` of a result, `scattered` where
-    results that are neighbours in a product are none in memory.
-    """
-
-    flops: float = 130e9
-    half: int = 24
-    add: float = 0.4e-9
-    transform: float = 1.4e-9
-    store: float = 0.8e-9
-    scattered: float = 8e-9
 
 
 def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -> ToomPlan | None:
@@ -69,9 +51,11 @@ def plan_toom_cpu(piece: Piece, cpu: Cpu, accuracy: str, forced: bool = False) -
         points = made + taps - 1
         products = inner.batch * inner.m * inner.n
         cut = Shape(inner.batch * blocks, inner.m, inner.n, -(-terms // blocks))
-        seconds = _product(cpu, cut) + cpu.add * products * blocks
-        data = data_elements(found) * tiles(found, made) * points * terms
-        seconds += cpu.transform * data + cpu.transform / 4 * products
+        along = data_elements(found) * tiles(found, made)
+        passes = cpu.add * products * blocks
+        passes += cpu.transform * along * points * terms + cpu.transform / 4 * products
+        one = part_of((along,), products // along, CAP, cpu, terms) == (0, 0)
+        seconds = _product(cpu, cut) + passes * (cpu.threads if one else 1)
         plans.append(ToomPlan(made, taps, (seconds + store) / direct))
     return best_of(plans, forced)
 
@@ -113,19 +97,22 @@ def balanced(extent: int, most: int) -> int:
     return -(-extent // -(-extent // most))
 
 
-def part_of(outer: Sequence[int | None], inner: int, cap: int, terms: int = 0) -> tuple[int, int]:
+def part_of(
+    outer: Sequence[int | None], inner: int, cap: int, cpu: Cpu = TYPICAL_CPU, terms: int = 0
+) -> tuple[int, int]:
     """How many of the `outer` loops are walked on the host, and the blocks of the next one; 0: whole.
 
-    A part has about `PART` elements, `inner` for each setting of the outer loops, and whole rows. A loop
-    without a known extent is a long one. Where sums of so many `terms` are worth two threads, each has
-    a part: BLAS alone would share the products, but neither the transforms nor the sums.
+    The elements of a part, `inner` for each setting of the outer loops, take half of the far cache
+    before they are transformed; rows stay whole. A loop without a known extent is a long one. Each
+    thread that sums of so many `terms` are worth has a part: BLAS alone would share the products, but
+    neither the transforms nor the sums.
     """
     room = cap // 32  # elements of an eighth
-    most = max(min(PART, room) // max(1, inner), min(LEAST_ROWS, room // max(1, inner)), 1)
+    most = max(min(cpu.far // 8, room) // max(1, inner), min(LEAST_ROWS, room // max(1, inner)), 1)
     counts = [LONG if extent is None else max(1, extent) for extent in outer]
-    half = -(-prod(counts) // 2)
-    if half >= LEAST_ROWS and 4 * half * inner * terms >= WORK:
-        most = min(most, half)
+    workers = cpu.workers(2.0 * prod(counts) * inner * terms / cpu.flops)
+    if workers > 1:
+        most = min(most, max(-(-prod(counts) // workers), LEAST_ROWS))
     for at, extent in enumerate(counts):
         rest = prod(counts[at + 1 :])
         if extent * rest <= most:

@@ -14,10 +14,9 @@ from math import prod
 from convdsl.ir.equation import Piece, System
 from convdsl.ir.expr import Call, Const, Load, Scalar, Var, free_names, loads, walk
 from convdsl.ir.index import Index
+from convdsl.machine.facts import Cpu
 from convdsl.passes.contraction import Contraction, Operand, contraction_of
 
-COPY = 0.35  # what an element of the windows costs, ADD what one does that is added up in memory
-ADD = 1.0
 LONG_PHASES = 16  # a run of this many floats (a cache line) is worth keeping contiguous
 WASTE = 1.25  # times as many windows as data and taps have pairs
 TAME = {"abs", "relu", "leaky_relu", "sin", "cos", "tanh", "sigmoid"}
@@ -48,7 +47,7 @@ class Sides:
         """Whether there are no conditions, so that every product is a term."""
         return not (self.data.conditions or self.matrix.conditions)
 
-    def windows_pay(self, system: System) -> bool:
+    def windows_pay(self, system: System, cpu: Cpu) -> bool:
         """Whether one product over copied windows beats a product for all taps that are added up then.
 
         Windows must hold little but data, and copies be fewer than what would be added up.
@@ -65,7 +64,7 @@ class Sides:
         windows = count((*self.batch, *self.summed, *self.positions))
         if windows > WASTE * elements * count(taps):
             return False
-        return COPY * count(self.summed) < ADD * count((*self.rows, *taps))
+        return cpu.copy * count(self.summed) < cpu.add * count((*self.rows, *taps))
 
     def may_meet_zeros(self, system: System) -> bool:
         """Whether zeros may stand for the terms that conditions leave out; see `meets_zeros`."""
@@ -121,14 +120,14 @@ def sides_of(gemm: Contraction, phases: Collection[str]) -> Sides | None:
 
 
 def chunk_sides(
-    piece: Piece, phases: Collection[str], system: System, accuracy: str
+    piece: Piece, phases: Collection[str], system: System, accuracy: str, cpu: Cpu
 ) -> Sides | None:
     """The sides of a dense piece where one product for all taps is the best plan, in chunks."""
     gemm = contraction_of(piece)
     if gemm is None or gemm.reduction.dtype != "f32" or not gemm.k:
         return None
     sides = sides_of(gemm, phases)
-    if sides is None or not sides.windows_pay(system):
+    if sides is None or not sides.windows_pay(system, cpu):
         return None
     if not sides.exact and (accuracy == "strict" or not sides.may_meet_zeros(system)):
         return None

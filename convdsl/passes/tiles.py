@@ -1,8 +1,8 @@
 """Tile sizes of a matrix product on a GPU, from the sizes of the product and the target's limits.
 
-The time of each legal tiling is estimated from whole rounds of workgroups. The constants (`Gpu`) are
-fitted to 156 measured tilings of four layers on one large GPU, where the tiling that was chosen took at
-most 1.14 of the time of the best one; a smaller GPU ranks tilings much alike.
+The time of each legal tiling is estimated from whole rounds of workgroups. The typical facts of a GPU
+and the rates of tiles are fitted to 156 measured tilings of four layers on one large GPU, where the
+tiling that was chosen took at most 1.14 of the time of the best one; smaller GPUs rank them alike.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from convdsl.machine.facts import Gpu
 from convdsl.passes.contraction import Contraction
 
 Reads = Literal["tested", "plain", "padded", "windows"]
@@ -24,26 +25,6 @@ class WorkgroupLimits:
     threads: int
     bytes: int
     buffer: int = 2**27
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """What the estimate knows of a GPU.
-
-    `flops` a second of products in float32 at the best tile, `bandwidth` in bytes a second, seconds a
-    `launch`; a unit is `busy` with so many threads, and one with few still reaches the part `single`.
-    """
-
-    units: int = 132
-    flops: float = 41e12
-    bandwidth: float = 2.6e12
-    launch: float = 2e-6
-    busy: int = 256
-    single: float = 0.3
-    tested: float = 0.8
-    ahead: float = 1.02
-    ahead_wide: float = 1.14
-    windows: float = 1.07
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from convdsl.ir.expr import Load
+from convdsl.machine.facts import Cpu
 from convdsl.passes.contraction import Operand
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.sides import LONG_PHASES, Sides, chunk_sides, count
@@ -25,27 +26,24 @@ from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.reindex import Reindex
 from convdsl.schedule.verbs.split import Split
 
-CHUNK = 3 * 2**20  # bytes of windows and results that stay in the caches
 FEWEST, MOST = 256, 4096  # positions of a chunk: fewer make the product slow
-LARGE = 8 * 2**20  # bytes of a matrix from which it is read anew for each chunk
 FEW_ROWS = 64  # below which only a long product is fast
 FEWEST_OF_LARGE = 512
-WHOLE = 16 * 2**20  # bytes of windows that all chunks share
-RESULTS = 4 * 2**20  # bytes of the results of a chunk of rows
 FEWEST_ROWS = 64
-COPIES = 2**18  # elements from which two threads copy
-WORK = 2e7  # operations from which a sum is worth two threads
 LINE = 16  # floats
 
 
 class _Chunks:
     """Adds the steps for one equation, whose relations are solved."""
 
-    def __init__(self, builder: Builder, name: str, sides: Sides, share: int) -> None:
+    def __init__(self, builder: Builder, name: str, sides: Sides, share: int, cpu: Cpu) -> None:
         self.builder = builder
         self.name = name
         self.sides = sides
-        self.share = share  # of the temporaries that a chunk may have, for up to four at a time
+        self.share = share  # of the temporaries that a chunk may have
+        self.cpu = cpu
+        self.seconds = 2 * count(sides.every) / cpu.flops
+        self.workers = cpu.workers(self.seconds)  # threads that the product is worth
         self.sizes = {v.name: v.extent.as_int() or 0 for v in sides.every}
 
     def windows(self) -> str | None:
@@ -109,24 +107,21 @@ class _Chunks:
         """
         sides = self.sides
         windows = 4 * count((*sides.batch, *sides.summed, *sides.positions))
-        shared = windows <= min(WHOLE, 2 * self.share)
+        shared = windows <= min(self.cpu.far, 2 * self.share)
         fewer = count(sides.rows) > count(sides.positions)
-        return fewer and shared and self._work() >= WORK
-
-    def _work(self) -> int:
-        """The operations of the product."""
-        return 2 * count(self.sides.every)
+        return fewer and shared and self.seconds >= self.cpu.worth
 
     def _cut_rows(self) -> tuple[list[str], list[str]]:
         """The loop over chunks of rows, and the rows of one."""
         rows = count(self.sides.rows)
         made = 4 * rows * count((*self.sides.batch, *self.sides.positions))
-        wanted = max(2, -(-made // min(RESULTS, max(1, self.share))))
-        chunks = max(1, min(wanted, rows // FEWEST_ROWS))
+        most = min(self.cpu.near * 4 // 3, max(1, self.share))  # bytes of the results of a chunk
+        workers = min(self.workers, max(2, rows // FEWEST_ROWS))
+        chunks = max(workers, min(-(-made // most), rows // FEWEST_ROWS))
         cut = max(self.sides.rows, key=lambda v: self.sizes[v.name])
         fresh = self.builder.names(self.name).fresh
         outer, inner = fresh(f"{cut.name}_chunk"), fresh(f"{cut.name}_in")
-        length = -(-self.sizes[cut.name] // (chunks + chunks % 2))
+        length = -(-self.sizes[cut.name] // _multiple(chunks, workers))
         self.builder.do(Split(self.name, cut.name, length, outer, inner))
         return [outer], [inner if v is cut else v.name for v in self.sides.rows]
 
@@ -134,7 +129,8 @@ class _Chunks:
         """Two threads copy them, where there are many."""
         cut = max(self.sides.summed, key=lambda v: self.sizes[v.name])
         elements = count((*self.sides.batch, *self.sides.summed, *self.sides.positions))
-        if elements < COPIES or self.sizes[cut.name] < 2:
+        seconds = elements * (self.cpu.add + self.cpu.copy)  # read in memory, written near
+        if self.cpu.workers(seconds) < 2 or self.sizes[cut.name] < 2:
             return
         fresh = self.builder.names(windows).fresh
         outer, inner = fresh(f"{cut.name}_half"), fresh(f"{cut.name}_in")
@@ -149,12 +145,13 @@ class _Chunks:
         depth = count(sides.summed) if sides.taps else 0
         rows = count((*sides.batch, *sides.rows))
         matrix = 4 * rows * count(sides.summed)
-        fewest = FEWEST if matrix < LARGE and rows >= FEW_ROWS else FEWEST_OF_LARGE
+        near = matrix < self.cpu.far // 2  # and not read anew from memory for each chunk
+        fewest = FEWEST if near and rows >= FEW_ROWS else FEWEST_OF_LARGE
         position = 4 * (count(sides.batch) * depth + rows)
-        room = min(MOST, CHUNK // position, self.share // position)
+        room = min(MOST, self.cpu.near // position, self.share // position)
         most = max(1, min(fewest, self.share // position), room)
-        if self._work() >= WORK:
-            most = min(most, -(-count(sides.positions) // 2))
+        if self.workers > 1:
+            most = min(most, -(-count(sides.positions) // self.workers))
         inside: list[str] = []
         hosts = [v.name for v in sides.positions]
         held = 1
@@ -167,7 +164,7 @@ class _Chunks:
         if hosts and held * 2 <= most:
             long = hosts.pop()
             chunks = -(-self.sizes[long] * held // most)
-            chunks += chunks % 2  # for two threads
+            chunks = _multiple(chunks, min(self.cpu.threads, chunks))
             fresh = self.builder.names(self.name).fresh
             outer, inner = fresh(f"{long}_chunk"), fresh(f"{long}_in")
             self.builder.do(Split(self.name, long, _even(self.sizes[long], chunks), outer, inner))
@@ -176,19 +173,29 @@ class _Chunks:
         return hosts, inside
 
 
+def _multiple(chunks: int, threads: int) -> int:
+    """As many chunks or more, the same number for each thread."""
+    return -(-chunks // threads) * threads
+
+
 def _even(length: int, chunks: int) -> int:
     """The length of a chunk: whole cache lines, if it has some."""
     each = -(-length // chunks)
     return each if each < 4 * LINE else -(-each // LINE) * LINE
 
 
-def chunked(builder: Builder, name: str, phases: Sequence[Phases], cap: int) -> bool:
+def chunked(builder: Builder, name: str, phases: Sequence[Phases], cap: int, cpu: Cpu) -> bool:
     """Arrange an equation whose relations are solved in chunks; whether it is worthwhile."""
     state = builder.state
     made = [p.phase for p in phases]
-    sides = chunk_sides(state.pieces()[name], made, state.system, state.accuracy)
-    if sides is None:
-        return False
-    chunks = _Chunks(builder, name, sides, cap // 4)
+    sides = chunk_sides(state.pieces()[name], made, state.system, state.accuracy, cpu)
+    return sides is not None and in_chunks(builder, name, sides, phases, cap, cpu)
+
+
+def in_chunks(
+    builder: Builder, name: str, sides: Sides, phases: Sequence[Phases], cap: int, cpu: Cpu
+) -> bool:
+    """Arrange a product with these sides in chunks."""
+    chunks = _Chunks(builder, name, sides, cap // max(4, cpu.threads), cpu)
     chunks.loops(phases, chunks.windows())
     return True

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from convdsl.ir.expr import free_names, loads
 from convdsl.ir.index import product
+from convdsl.machine.facts import Cpu
 from convdsl.passes.columns import Columns as Roles
 from convdsl.passes.columns import columns_of
 from convdsl.passes.contraction import contraction_of
@@ -33,17 +34,13 @@ from convdsl.schedule.verbs.split import Split
 SHORT = 32  # a data axis below this length is merged with the others into one product
 BLOCK = 512  # positions at a time where sizes are unknown
 ROWS = 2048  # of a product, beyond which the matrix beside them is packed often enough
-WORK = 2e7  # operations from which a sum is worth two threads
-COPIES = 2**18  # elements from which two threads copy or add
-BLOCKS = 4  # of a stage for two threads: one that is held up leaves more of them to the other
+BLOCKS = 2  # of a stage for each thread: one that is held up leaves some to the others
 FEWEST = 64  # rows or columns of a block
-CHUNK = 8 * 2**20  # bytes of columns of a part, which caches still hold
 FEWEST_POSITIONS = 256  # of a part: fewer make the product slow
-LARGE = 8 * 2**20  # bytes of a matrix from which it is read anew for each part
-FEWEST_OF_LARGE = 512
+FEWEST_OF_LARGE = 512  # beside a matrix that is read anew for each part
 
 
-def columned(builder: Builder, name: str, cap: int) -> bool:
+def columned(builder: Builder, name: str, cap: int, cpu: Cpu) -> bool:
     """Arrange an equation as one product for all taps whose results are added up; whether it can be."""
     piece = builder.state.pieces()[name]
     contraction = contraction_of(piece, related=True)
@@ -52,7 +49,7 @@ def columned(builder: Builder, name: str, cap: int) -> bool:
         return False
     made = builder.tensor("columns")
     builder.do(Columns(name, made))
-    plan = _Columns(builder, name, made, roles, cap)
+    plan = _Columns(builder, name, made, roles, cap, cpu)
     rows = plan.together()
     phases = builder.dense(name, frozenset(v.name for v in roles.data))
     if phases is None:
@@ -81,17 +78,21 @@ def partial_sums(builder: Builder, name: str, taps: list[str]) -> list[str]:
 class _Columns:
     """Adds the steps for one equation; `made` are its columns."""
 
-    def __init__(self, builder: Builder, name: str, made: str, roles: Roles, cap: int) -> None:
+    def __init__(
+        self, builder: Builder, name: str, made: str, roles: Roles, cap: int, cpu: Cpu
+    ) -> None:
         self.builder = builder
         self.name = name
         self.made = made
         self.roles = roles
         self.cap = cap
+        self.cpu = cpu
         self.flat = (*roles.inner, *roles.taps)
         self.every = (*roles.batch, *roles.outer, *roles.data, *self.flat)
         known = all(v.extent.as_int() for v in (*self.every, *roles.depth))
         work = 2 * count((*self.every, *roles.depth)) if known else 0
-        self.threads = bool(roles.depth) and work >= WORK
+        self.workers = cpu.workers(work / cpu.flops) if roles.depth else 1
+        self.threads = self.workers > 1
         self.group = 1  # signals in one product
         short = bool(roles.data) and (roles.data[0].extent.as_int() or SHORT) < SHORT
         self.merged = [v.name for v in roles.outer] if short else []
@@ -201,7 +202,7 @@ class _Columns:
             return []
         if known is not None and self.threads:
             parts = -(-known // block)
-            block = -(-known // (parts + parts % 2))
+            block = -(-known // (-(-parts // self.workers) * self.workers))
         return [self._split(self.name, along.name, block)[0]]
 
     def _room(self, size: int) -> int:
@@ -209,8 +210,9 @@ class _Columns:
         if not self.threads:
             return self.cap
         matrix = 4 * count((*self.roles.depth, *self.flat))
-        fewest = FEWEST_POSITIONS if matrix < LARGE else FEWEST_OF_LARGE
-        return min(self.cap // 4, max(CHUNK, fewest * size))
+        fewest = FEWEST_POSITIONS if matrix < self.cpu.far // 2 else FEWEST_OF_LARGE
+        share = self.cap // max(4, self.cpu.threads)
+        return min(share, max(self.cpu.far // 2, fewest * size))
 
     def _product(self, wide: bool, stage: bool) -> None:
         """One product of all rows and columns; a `stage` of its own on several threads."""
@@ -226,7 +228,7 @@ class _Columns:
         if stage:
             side = self.flat if lead or count(self.flat) > count(roles.data) else roles.data
             first = next((v for v in side if v.extent != 1), side[0])
-            cut = self._cut(made, first.name, min(BLOCKS, count(side) // FEWEST))
+            cut = self._cut(made, first.name, min(BLOCKS * self.workers, count(side) // FEWEST))
         if cut is not None:
             order = [cut[1] if n == first.name else n for n in order]
         worker = [cut[0]] if cut is not None else []
@@ -237,14 +239,19 @@ class _Columns:
     def _copy(self, copy: str, hosts: Sequence[str]) -> None:
         """The rows, by several threads where there are many; of a part only where there are parts."""
         long = max(self.roles.depth, key=lambda v: v.extent.as_int() or 0)
-        if count((*self.roles.depth, *self.roles.data)) * self.group >= COPIES:
-            cut = self._cut(copy, long.name, BLOCKS)
+        workers = self._copiers(count((*self.roles.depth, *self.roles.data)) * self.group)
+        if workers > 1:
+            cut = self._cut(copy, long.name, BLOCKS * workers)
             if cut is not None:
                 others = [x.name for x in self.builder.state.nest(copy).loops if x.name != cut[0]]
                 self.builder.order(copy, cut[0], *others)
                 self.builder.map(copy, worker=[cut[0]])
         if hosts:
             self.builder.do(Compute(copy, self.name, hosts[-1]))
+
+    def _copiers(self, elements: int) -> int:
+        """How many threads so many elements are worth that are read in memory and written near."""
+        return self.cpu.workers(elements * (self.cpu.add + self.cpu.copy))
 
     def _cut(self, name: str, loop: str, blocks: int) -> tuple[str, str] | None:
         """A loop in so many blocks, where it can be."""
@@ -281,7 +288,8 @@ class _Columns:
 
     def _adders(self, inside: Sequence[str], phases: Sequence[Phases], wide: bool) -> list[str]:
         """The loop over results that threads share, where columns are a stage of their own."""
-        if count(self.every) < COPIES:
+        workers = self._copiers(count(self.every))
+        if workers < 2:
             return []
         if inside:
             return list(inside)
@@ -290,5 +298,5 @@ class _Columns:
         if not own:
             return []
         loop = max(own, key=lambda x: x.extent.as_int() or 0)
-        cut = self._cut(self.name, loop.name, 2)
+        cut = self._cut(self.name, loop.name, workers)
         return [cut[0]] if cut is not None else []

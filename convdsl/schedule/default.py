@@ -8,12 +8,13 @@ from math import gcd
 from convdsl.ir.equation import System
 from convdsl.ir.expr import Var
 from convdsl.ir.index import product
+from convdsl.machine.facts import TYPICAL_GPU, Gpu
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.padding import pad_index, padded_axes
 from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.plan import Choice
 from convdsl.passes.reduce_loops import FLUSH, most_parts
-from convdsl.passes.tiles import Gpu, Tiled, Tiles, WorkgroupLimits, choose_tiles
+from convdsl.passes.tiles import Tiled, Tiles, WorkgroupLimits, choose_tiles
 from convdsl.passes.toom_accuracy import block_of
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.default_product import LANES, Window, depth_of, tile_product
@@ -32,7 +33,6 @@ from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 
 COPY_SIDE = 32  # elements of a cache line
-FULL = 2**17  # threads that keep a large GPU busy
 LONG = 256  # terms of a sum below which one thread is soon through with them
 FEWEST_TERMS = 32  # of a part of a sum that one thread adds up
 
@@ -43,13 +43,14 @@ def default_schedule(
     limits: WorkgroupLimits,
     given: Schedule | None = None,
     accuracy: str = "standard",
+    gpu: Gpu = TYPICAL_GPU,
 ) -> tuple[Schedule, dict[str, Tiles]]:
     """The schedule for the chosen algorithms, and the tiles of each equation that is tiled.
 
     The steps of a `given` schedule come first; what it says nothing of is filled in. An equation
     whose relations it treats, but not its loops, gets loops.
     """
-    builder = _Builder(system, limits, given, accuracy)
+    builder = _Builder(system, limits, given, accuracy, gpu)
     pending = list(builder.pending(choices))
     pending.sort(
         key=lambda p: p[0] not in builder.products
@@ -69,10 +70,12 @@ class _Builder(Builder):
         limits: WorkgroupLimits,
         given: Schedule | None,
         accuracy: str,
+        gpu: Gpu,
     ) -> None:
         super().__init__(system, "wgsl", given, accuracy)
         self.tiles: dict[str, Tiles] = {}
         self.limits = limits
+        self.gpu = gpu
         self.products = {s.tensors[2] for s in self.given.steps if isinstance(s, Toom)}
         self.gathered = {s.equation for s in self.given.steps if isinstance(s, Gather)}
 
@@ -115,7 +118,7 @@ class _Builder(Builder):
         long = max(plain, key=lambda v: v.extent.as_int() or 0)
         extent = long.extent.as_int() or 0
         parts = min(
-            FULL // max(1, results),
+            self.gpu.full // max(1, results),
             extent // FEWEST_TERMS,
             most_parts(extent, product(v.extent for v in reduction.vars).as_int() or extent),
             self.limits.buffer // (4 * max(1, results)),
@@ -150,7 +153,7 @@ class _Builder(Builder):
         if gemm is None or not gemm.m or not gemm.n:
             return
         windows = windows_of(gemm) if name not in self.products else None
-        if windows is not None and pays(windows, Gpu()):
+        if windows is not None and pays(windows, self.gpu):
             self.windowed(name, windows)
             return
         for tensor, axes in packs(gemm):
@@ -158,7 +161,9 @@ class _Builder(Builder):
             self.do(Pack(name, tensor, axes, copy))
             self.transpose(copy)
         gemm = contraction_of(self.state.pieces()[name]) or gemm
-        tiled = choose_tiles(gemm, Gpu(), self.limits, "padded" if name in self.products else None)
+        tiled = choose_tiles(
+            gemm, self.gpu, self.limits, "padded" if name in self.products else None
+        )
         flush = block_of(gemm.extents[3].as_int() or 0) if name in self.products else FLUSH
         gemm = self.padded(name, gemm, tiled)
         if tiled.parts > 1:
@@ -169,7 +174,7 @@ class _Builder(Builder):
 
     def windowed(self, name: str, windows: Windows) -> None:
         """Tile a product whose data are read in windows, which serve all taps."""
-        laid = lay_out(self, name, windows, Gpu(), self.limits)
+        laid = lay_out(self, name, windows, self.gpu, self.limits)
         gemm, tiled = laid.gemm, laid.tiled
         for copy in laid.transposed:
             self.transpose(copy)

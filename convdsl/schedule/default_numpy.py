@@ -10,18 +10,21 @@ from convdsl.diagnostics import CdslError
 from convdsl.ir.equation import System
 from convdsl.ir.expr import loads
 from convdsl.ir.index import product
+from convdsl.machine.facts import TYPICAL_CPU, Cpu
 from convdsl.passes.lower_numpy import as_stated
 from convdsl.passes.plan import Algorithm, Choice
+from convdsl.passes.whole_matrix import matrix_sides
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
-from convdsl.schedule.chunks_numpy import chunked
+from convdsl.schedule.chunks_numpy import chunked, in_chunks
 from convdsl.schedule.columns_numpy import columned, partial_sums
 from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.slices_numpy import sliced
 from convdsl.schedule.verbs.gather import Gather
+from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.toom import Toom
 
 
@@ -31,6 +34,7 @@ def default_numpy(
     given: Schedule | None = None,
     accuracy: str = "standard",
     cap: int = CAP,
+    cpu: Cpu = TYPICAL_CPU,
 ) -> Schedule:
     """The schedule for the chosen algorithms; equations without a matrix product need no steps.
 
@@ -38,13 +42,13 @@ def default_numpy(
     about `cap` bytes at most.
     """
     builder = _Builder(system, "numpy", given, accuracy)
-    builder.cap = cap
+    builder.cap, builder.cpu = cap, cpu
     for step in builder.given.steps:
         if isinstance(step, Toom):
             builder.toom_given(step)
     for name, choice in builder.pending(choices):
         done = builder.equation(name, Choice("phases", "") if choice is None else choice)
-        done = done or builder.attempt(partial(sliced, builder, name))
+        done = done or builder.attempt(partial(sliced, builder, name, cpu))
         if not done and not (
             builder.as_stated(name) and (choice is not None or builder.tied(name))
         ):
@@ -53,21 +57,23 @@ def default_numpy(
                 builder.slices(label)
     for equation in builder.state.system.equations:  # those that steps have made
         if not builder.settled(equation.tensor):
-            builder.attempt(partial(sliced, builder, equation.tensor))
+            builder.attempt(partial(sliced, builder, equation.tensor, cpu))
     return builder.schedule()
 
 
 class _Builder(Builder):
-    cap = CAP
+    cap, cpu = CAP, TYPICAL_CPU
 
     def equation(self, name: str, choice: Choice) -> bool:
         """Arrange an equation as matrix products, where it has such a form."""
+        if choice.solved and self.attempt(lambda: self._whole(name, choice.solved)):
+            return True
         return self.attempt(lambda: self._arranged(name, choice.algorithm, choice.results))
 
     def toom_given(self, step: Toom) -> None:
         """Arrange what a given step has made, where nobody has."""
         if not {step.equation, *step.tensors} & self.state.nests.keys():
-            self.attempt(lambda: toom_loops(self, step, self.cap))
+            self.attempt(lambda: toom_loops(self, step, self.cap, self.cpu))
 
     def attempt(self, arrange: Callable[[], bool]) -> bool:
         """What `arrange` does, where it says that it has, and the loops can run; else nothing."""
@@ -91,14 +97,20 @@ class _Builder(Builder):
                 phases = self.dense(name)
                 if phases is None:
                     return False
-                return chunked(self, name, phases, self.cap) or self.product(name)
+                return chunked(self, name, phases, self.cap, self.cpu) or self.product(name)
             case "columns":
-                return columned(self, name, self.cap)
+                return columned(self, name, self.cap, self.cpu)
             case "toom":
                 step = self.toom(name, results) if self.dense(name) is not None else None
-                return step is not None and toom_loops(self, step, self.cap)
+                return step is not None and toom_loops(self, step, self.cap, self.cpu)
             case "gather":
                 return False
+
+    def _whole(self, name: str, solved: str) -> bool:
+        """One product with a matrix of all terms."""
+        self.do(Solve(name, solved))
+        sides = matrix_sides(self.state.pieces()[name], self.state.system)
+        return sides is not None and in_chunks(self, name, sides, [], self.cap, self.cpu)
 
     def settled(self, name: str) -> bool:
         """Whether it was decided on: stated in the program, arranged, or computed in a reader."""

@@ -1,6 +1,6 @@
 """The loops of Toom-Cook for NumPy: four equations as matrix products, a part of the results at a time.
 
-    for part                                     worker; of the batch and the tiles, `PART` products
+    for part                                     worker; of the batch and the tiles, see `part_of`
       for c_block                                `most_terms`
         x_rows[u, c, q] = x[...]                 windows, zeros outside
         data[z, c, q]   = B[z, u] @ x_rows
@@ -18,6 +18,7 @@ from typing import Protocol
 from convdsl.ir.equation import Piece
 from convdsl.ir.expr import Var
 from convdsl.ir.index import product
+from convdsl.machine.facts import Cpu
 from convdsl.passes.names import Names
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.plan_toom_cpu import balanced, most_terms, part_of
@@ -40,7 +41,7 @@ class Steps(Protocol):
     def names(self, name: str) -> Names: ...
 
 
-def toom_loops(builder: Steps, step: Toom, cap: int) -> bool:
+def toom_loops(builder: Steps, step: Toom, cap: int, cpu: Cpu) -> bool:
     """Arrange what `step` has made, where the product sums; say whether it does.
 
     A part takes at most an eighth of `cap` bytes, where it can.
@@ -51,7 +52,7 @@ def toom_loops(builder: Steps, step: Toom, cap: int) -> bool:
     for transform in (taps, data):
         builder.map(transform, gemm=_own(builder.state.pieces()[transform]))
     block = _product(builder, step)
-    hosts = _results(builder, step, cap)
+    hosts = _results(builder, step, cap, cpu)
     builder.do(Compute(data, made, block))
     if hosts:
         builder.do(Compute(made, step.equation, hosts[-1]))
@@ -81,7 +82,7 @@ def _product(builder: Steps, step: Toom) -> str:
     return block
 
 
-def _results(builder: Steps, step: Toom, cap: int) -> list[str]:
+def _results(builder: Steps, step: Toom, cap: int, cpu: Cpu) -> list[str]:
     """Parts of the results on threads, where there are several; the loop over them."""
     name, (data, taps, made) = step.equation, step.tensors
     _, inside, point = step.loops
@@ -97,7 +98,7 @@ def _results(builder: Steps, step: Toom, cap: int) -> list[str]:
     assert summed is not None
     terms = product(v.extent for v in summed.vars).as_int() or 0
     extents = [v.extent.as_int() for v in outer]
-    hosts, size = part_of(extents, _others(pieces[made], outer), cap, terms)
+    hosts, size = part_of(extents, _others(pieces[made], outer), cap, cpu, terms)
     loops = [v.name for v in outer]
     around = loops[:hosts]
     if size:

@@ -12,11 +12,11 @@ from math import prod
 
 from convdsl.ir.expr import Expr, free_names, loads
 from convdsl.ir.index import product
+from convdsl.machine.facts import Gpu
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.layout import Axis, Line, line_of
 from convdsl.passes.plan_toom import filter_in
 from convdsl.passes.tiles import (
-    Gpu,
     Tiled,
     WorkgroupLimits,
     choose_tiles,

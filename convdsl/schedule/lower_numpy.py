@@ -182,7 +182,8 @@ class _Lowering:
                 if not (self.rest or left):  # before the fill, which the product then replaces
                     self.copies, copy = copy, ()
             whole = {x.name: x.extent for x in self.axes}
-            cuts, roles, named = cut_product(names, roles, whole)
+            plain = all(_has_rows(e) for e in pair)
+            cuts, roles, named = cut_product(names, roles, whole, plain)
             store = Store(target, Binary("*", *pair), op)
             body = nested(cuts, nested(roles, (store,)))
             body = body if named is None else (Let(named.name, named.value, body),)
@@ -277,6 +278,14 @@ def _wrap(items: Sequence[_Host], body: Body) -> Body:
         body = (*host.inside, *body)
         body = (For(host.var, host.level, (If(host.tests, body),) if host.tests else body),)
     return body
+
+
+def _has_rows(operand: Expr) -> bool:
+    """Whether an operand is made, or read at elements that are neighbours."""
+    if not isinstance(operand, Load) or not operand.access.index:
+        return True
+    last = operand.access.index[-1]
+    return any(last.coefficient(n) == 1 for n in last.free)
 
 
 def plain_loop(nest: Nest, variable: str) -> Loop | None:

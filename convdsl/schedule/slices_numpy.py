@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from math import prod
 
+from convdsl.machine.facts import Cpu
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import Loop, Nest, conditions_of
 from convdsl.schedule.numpy_results import SHORT
 from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.split import Split
 
-CHUNK = 2**16  # elements of a pass: with the operands they stay in a cache of a megabyte
-WORK = 2**19  # terms from which a second thread is worth it
 MOST_PASSES = 64  # terms and phases, each of which takes a pass in Python
-FEWEST = 2**12  # elements of a pass, which costs a microsecond
+PASSES = 2  # over the elements, for a term: it is multiplied and added
+ARRAYS = (
+    12  # of the size of a chunk that are in the near cache: operands, the sum, and room for others
+)
 
 
-def sliced(builder: Builder, name: str) -> bool:
+def sliced(builder: Builder, name: str, cpu: Cpu) -> bool:
     """Arrange an equation without steps in chunks; whether it is worthwhile."""
     phases = builder.dense(name) if builder.tied(name) else []
     if phases is None:
@@ -32,7 +34,10 @@ def sliced(builder: Builder, name: str) -> bool:
     nest = builder.state.nest(name)
     extents = {x.name: x.extent.as_int() for x in nest.loops}
     sizes = {n: e for n, e in extents.items() if e}
-    if len(sizes) < len(extents) or prod(sizes.values()) < WORK:
+    if len(sizes) < len(extents):
+        return False
+    seconds = PASSES * cpu.copy * prod(sizes.values())
+    if seconds < cpu.worth:
         return False
     made, blocks = {p.phase for p in phases}, {p.block for p in phases}
     summed = [x.name for x in nest.loops if x.reduced]
@@ -41,7 +46,7 @@ def sliced(builder: Builder, name: str) -> bool:
     free.sort(key=lambda x: (x.name in blocks, x.name in made))  # long runs of blocks innermost
     if not free or prod(sizes[n] for n in (*passes, *summed)) > MOST_PASSES:
         return False
-    cut = _cut(nest, free, sizes)
+    cut = _cut(nest, free, sizes, cpu, cpu.workers(seconds))
     if cut is None:
         return False
     loop, length = cut
@@ -57,16 +62,20 @@ def sliced(builder: Builder, name: str) -> bool:
     return True
 
 
-def _cut(nest: Nest, free: list[Loop], sizes: dict[str, int]) -> tuple[Loop, int] | None:
-    """The slowest loop that can be cut into chunks, and how long they are."""
+def _cut(
+    nest: Nest, free: list[Loop], sizes: dict[str, int], cpu: Cpu, workers: int
+) -> tuple[Loop, int] | None:
+    """The slowest loop that can be cut into chunks, and how long they are.
+
+    A pass over a chunk takes longer than NumPy takes to begin it.
+    """
     tied = {n for p in conditions_of(nest) for n in p.index.free}
     for at, loop in enumerate(free):
         others = prod(sizes[x.name] for x in free if x is not loop)
         if loop.name in tied and at < len(free) - 1:
             continue
-        length = max(1, CHUNK // others)
-        if sizes[loop.name] < 2 * length and sizes[loop.name] > 1:
-            length = -(-sizes[loop.name] // 2)
-        if sizes[loop.name] > length and length * others >= FEWEST:
+        length = max(1, cpu.near // (4 * ARRAYS) // others)
+        length = min(length, -(-sizes[loop.name] // workers))
+        if sizes[loop.name] > length and length * others * cpu.copy >= cpu.call:
             return loop, length
     return None

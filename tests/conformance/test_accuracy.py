@@ -60,6 +60,19 @@ def column_sum(
     return text, {}, [a], a.T.astype(np.float64)
 
 
+def vector(
+    draw: Callable[..., Array], terms: int, *axes: str
+) -> tuple[str, dict[str, int], list[Array], Array]:
+    """A matrix with axes k and n in some order, and a vector of so many terms."""
+    a, b = draw(terms), draw(*(terms if axis == "k" else 40 for axis in axes))
+    index, shape = ", ".join(axes), ", ".join(axes).upper()
+    text = (
+        f"op vector(a: f32[K], b: f32[{shape}]) -> y: f32[N] {{ y[n] = sum[k] a[k] * b[{index}] }}"
+    )
+    rows = b if axes == ("n", "k") else b.T
+    return text, {}, [a, b], a.astype(np.float64) * rows
+
+
 def numbers(kind: str) -> Callable[..., Array]:
     """Draws arrays of a shape; the same ones whichever tests ran before."""
     rng = np.random.default_rng(7)
@@ -75,6 +88,9 @@ CASES = {
     "few hundred terms": lambda d: column_sum(d, 700),
     "sum along a strided axis": lambda d: column_sum(d, 6000),
     "many parts": lambda d: column_sum(d, 40_000),
+    "vector, rows of terms": lambda d: vector(d, 512, "n", "k"),
+    "vector, columns of terms": lambda d: vector(d, 512, "k", "n"),
+    "long vector": lambda d: vector(d, 3000, "k", "n"),
 }
 
 

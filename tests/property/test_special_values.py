@@ -98,7 +98,7 @@ def test_windows_with_zeros(
     w = integers((4, layer["M"], layer["K"]), "f32", 4, seed + 1)
     params = {"stride": layer["stride"], "pad_begin": layer["pad"], "pad_end": layer["pad"]}
     text = convdsl.ops.source("conv_transpose1d")
-    kernel = convdsl.compile(text, absent="b", params=params)
+    kernel = convdsl.compile(text, absent="b", params=params, algorithm="phases")
     plain = kernel(x, w)
     inputs = _spoilt(data, {"x": x, "w": w})
     want = convdsl.evaluate(convdsl.parse(text), inputs, params)
@@ -121,7 +121,7 @@ def test_what_is_kept_of_constants_is_not_that_of_the_exact_program() -> None:
     x = integers((1, 4, 16), "f32", 4, 0)
     w, v = integers((4, 4, 2), "f32", 4, 1), integers((4, 4, 4), "f32", 4, 2)
     v[1, 2, 3] = INF
-    kernel = convdsl.compile(TWO)
+    kernel = convdsl.compile(TWO, algorithm="phases")
     want = convdsl.evaluate(convdsl.parse(TWO), {"x": x, "w": w, "v": v}, {})
     kernel(x, w, v)
     assert "x_windows" in kernel.source

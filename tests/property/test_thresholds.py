@@ -21,6 +21,7 @@ from convdsl.ir.evaluate import evaluate_system
 from convdsl.ir.interp import run_program
 from convdsl.ir.loop import LoopProgram
 from convdsl.kernel import Kernel
+from convdsl.machine.facts import TYPICAL, Machine
 from convdsl.sema.sizes import complete_sizes, solve_sizes
 from tests.property.three_way import check_steps, definition
 from tests.strategies.arrays import Array
@@ -48,10 +49,11 @@ def compiled(
     dynamic: Sequence[str],
     schedule: str | None = None,
     cap: int = CAP,
+    machine: Machine = TYPICAL,
 ) -> Kernel:
     kernel = convdsl.compile(
         drawn.text, target=target, params=drawn.params, accuracy=accuracy, dynamic=dynamic,
-        schedule=schedule, cap=cap,
+        schedule=schedule, cap=cap, machine=machine,
     )  # fmt: skip
     kernel.specialise(sizes_of(kernel, drawn))
     return kernel
@@ -74,10 +76,11 @@ def chosen_and_given_back(
     target: str, thresholds: Thresholds, drawn: Drawn, accuracy: str, dynamic: Sequence[str]
 ) -> Kernel:
     with thresholds.hold():
-        kernel = compiled(target, drawn, accuracy, dynamic, None, thresholds.cap)
+        machine = thresholds.machine
+        kernel = compiled(target, drawn, accuracy, dynamic, None, thresholds.cap, machine)
         note(str(kernel.schedule))
         event(kernel.plan.algorithm)
-        again = compiled(target, drawn, accuracy, dynamic, kernel.schedule)
+        again = compiled(target, drawn, accuracy, dynamic, kernel.schedule, machine=machine)
     assert again.schedule == kernel.schedule
     assert again.source == kernel.source
     return kernel
@@ -114,7 +117,7 @@ def check_all(kernel: Kernel, drawn: Drawn, want: Array) -> None:
 def test_on_a_device(thresholds: Thresholds, drawn: Drawn, accuracy: str) -> None:
     want = meaning(drawn)
     with thresholds.hold():
-        kernel = compiled("wgsl", drawn, accuracy, ())
+        kernel = compiled("wgsl", drawn, accuracy, (), machine=thresholds.machine)
         note(str(kernel.schedule))
         found = kernel(**drawn.arrays)
     check_result(kernel, found, want)

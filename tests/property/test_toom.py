@@ -20,6 +20,7 @@ from convdsl.ir.loop import LoopProgram
 from convdsl.ir.verify import verify, verify_system
 from convdsl.kernel import Kernel
 from convdsl.lowering.kernels import lower_wgsl
+from convdsl.machine.facts import TYPICAL, Machine
 from convdsl.passes.contraction import contraction_of
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import choose_wgsl
@@ -200,10 +201,10 @@ def test_on_numpy(case: Case, thresholds: Thresholds, accuracy: str) -> None:
         return
     drawn = case.subject
     with thresholds.hold():
-        kernel = compiled(case, accuracy)
+        kernel = compiled(case, accuracy, thresholds.machine)
         filled = Schedule.parse(kernel.schedule or "")
         note(str(filled))
-        again = compiled(replace(case, schedule=filled), accuracy)
+        again = compiled(replace(case, schedule=filled), accuracy, thresholds.machine)
     assert again.source == kernel.source
     event(" ".join(sorted({s.verb for s in filled.steps if s.verb in ("compute", "split")})))
     program = kernel.executable.trace.steps["lower"]
@@ -221,11 +222,11 @@ def test_on_a_device(case: Case, accuracy: str) -> None:
     rounded(compiled(case, accuracy)(**case.subject.arrays), case)
 
 
-def compiled(case: Case, accuracy: str) -> Kernel:
+def compiled(case: Case, accuracy: str, machine: Machine = TYPICAL) -> Kernel:
     drawn = case.subject
     kernel = convdsl.compile(
         drawn.tree, target=case.schedule.target, params=drawn.params, sizes=drawn.sizes,
-        schedule=case.schedule, accuracy=accuracy,
+        schedule=case.schedule, accuracy=accuracy, machine=machine,
     )  # fmt: skip
     assert kernel.plan.algorithm == "toom"
     return kernel

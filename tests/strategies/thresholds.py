@@ -12,50 +12,58 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from convdsl.budget import CAP
-from convdsl.passes import numpy_cut, numpy_partial, plan, plan_toom, plan_toom_cpu, sides, tiles
-from convdsl.passes.plan_toom_cpu import Cpu
-from convdsl.passes.tiles import Gpu, Tiles
+from convdsl.machine.facts import TYPICAL, Machine
+from convdsl.passes import (
+    numpy_cut,
+    numpy_partial,
+    plan,
+    plan_toom,
+    plan_toom_cpu,
+    sides,
+    tiles,
+    whole_matrix,
+)
+from convdsl.passes.tiles import Tiles
 from convdsl.schedule import (
     chunks_numpy,
     columns_numpy,
     default,
     default_numpy,
+    default_windows,
     numpy_results,
     slices_numpy,
 )
+from tests.strategies.machines import cpus, gpus
 
 _TILES = (
     Tiles(8, 8, 4, 4, 4), Tiles(16, 8, 4, 8, 4), Tiles(8, 16, 4, 4, 8), Tiles(4, 16, 4, 4, 4),
     Tiles(16, 4, 4, 4, 4), Tiles(8, 8, 2, 4, 4),
 )  # fmt: skip
-_EAGER = Gpu(flops=1e3, bandwidth=1e30, launch=0.0)  # parts of sums cost nothing
-_SLOW = Cpu(flops=1e3, add=0.0, transform=0.0, store=0.0, scattered=0.0)  # products alone cost
 _NUMPY: Mapping[str, tuple[float, ...]] = {
     "BLOCK": (1, 2, 3, columns_numpy.BLOCK), "ROWS": (1, 8, columns_numpy.ROWS),
-    "BLOCKS": (1, 2, columns_numpy.BLOCKS), "FEWEST_POSITIONS": (1, 3), "LARGE": (1, 2**20),
+    "BLOCKS": (1, columns_numpy.BLOCKS), "FEWEST_POSITIONS": (1, 3),
     "SHORT": (1, 2, 8, columns_numpy.SHORT), "LONG_PHASES": (1, 2, sides.LONG_PHASES),
     "TAPS": (1, 2, 3, numpy_partial.TAPS), "ROW": (1, 2, numpy_partial.ROW),
-    "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT),
+    "NARROW_PRODUCT": (1, numpy_cut.NARROW_PRODUCT), "VECTOR": (1, 3, numpy_cut.VECTOR),
     "SMALL_PRODUCT": (1, 8, numpy_cut.SMALL_PRODUCT), "TERMS": (1, 4, 16, numpy_cut.TERMS),
-    "PART": (1, 8, 64, plan_toom_cpu.PART), "LEAST_ROWS": (1, plan_toom_cpu.LEAST_ROWS),
+    "LEAST_ROWS": (1, plan_toom_cpu.LEAST_ROWS),
     "TERMS_BLOCK": (1, 2, 3, plan_toom_cpu.TERMS_BLOCK),
-    "COPY": (0.0, 1e30, sides.COPY), "WASTE": (1e30, sides.WASTE),
-    "CHUNK": (1, 64, 512, chunks_numpy.CHUNK), "WORK": (1, chunks_numpy.WORK),
+    "WASTE": (1e30, sides.WASTE),
     "FEWEST": (1, 2, chunks_numpy.FEWEST), "MOST": (1, 3, chunks_numpy.MOST),
     "FEWEST_OF_LARGE": (1, 3), "FEW_ROWS": (1, 64), "FEWEST_ROWS": (1, 2), "LINE": (1, 2, 16),
-    "RESULTS": (1, 64), "COPIES": (1, chunks_numpy.COPIES),
-    "MOST_PASSES": (4, slices_numpy.MOST_PASSES),
+    "MOST_PASSES": (4, slices_numpy.MOST_PASSES), "TERM": (0.0, 1.0, whole_matrix.TERM),
     "CPU_WIDTH": (1, plan.CPU_WIDTH), "CPU_DEPTH": (1, 2, plan.CPU_DEPTH),
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Values by the name of a module's constant, wherever a module has that name."""
+    """Values by the name of a module's constant, wherever a module has that name, and a machine."""
 
     values: Mapping[str, Any]
     modules: tuple[ModuleType, ...]
     cap: int = CAP
+    machine: Machine = TYPICAL
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -71,12 +79,11 @@ class Thresholds:
 @st.composite
 def for_wgsl(draw: st.DrawFn) -> Thresholds:
     tile = draw(st.sampled_from(_TILES))
-    gpu = draw(st.sampled_from([Gpu(), _EAGER]))
+    gpu = draw(gpus())
     values = {
         "GPU_DEPTH": draw(st.integers(1, 2)),
         "GPU_SIDE": draw(st.integers(1, 2)),
         "GAIN": draw(st.sampled_from([0.0, 1e30])),
-        "Gpu": lambda: gpu,
         "CANDIDATES": ((tile, 1.0),),
         "LEAST_TERMS": 2,
         "LEAST_LENGTH": 1,
@@ -84,17 +91,18 @@ def for_wgsl(draw: st.DrawFn) -> Thresholds:
         "FEWEST_TERMS": draw(st.integers(1, 3)),
         "FLUSH": max(tile.k, draw(st.sampled_from([4, 8, 16]))),
     }
-    return Thresholds(values, (plan, plan_toom, tiles, default))
+    return Thresholds(
+        values, (plan, plan_toom, tiles, default, default_windows), machine=Machine(gpu=gpu)
+    )
 
 
 @st.composite
 def for_numpy(draw: st.DrawFn) -> Thresholds:
     values: dict[str, Any] = {n: draw(st.sampled_from(some)) for n, some in _NUMPY.items()}
-    cpu = draw(st.sampled_from([Cpu(), _SLOW]))
-    values |= {"Cpu": lambda: cpu, "GAIN": draw(st.sampled_from([0.9, 1e30]))}
+    values["GAIN"] = draw(st.sampled_from([0.9, 1e30]))
     cap = draw(st.sampled_from([1, 64, 256, 4096, CAP]))
     modules = (
         plan, plan_toom, plan_toom_cpu, sides, numpy_partial, numpy_cut, default_numpy, chunks_numpy,
-        columns_numpy, slices_numpy, numpy_results,
+        columns_numpy, slices_numpy, numpy_results, whole_matrix,
     )  # fmt: skip
-    return Thresholds(values, modules, cap)
+    return Thresholds(values, modules, cap, Machine(draw(cpus())))

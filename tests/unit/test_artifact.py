@@ -192,7 +192,7 @@ def test_a_manifest_cannot_name_files_elsewhere(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("name", sorted(artifact._FIELDS))
-@pytest.mark.parametrize("value", [..., 7], ids=["missing", "number"])
+@pytest.mark.parametrize("value", [..., -7], ids=["missing", "number"])
 def test_a_manifest_with_a_hole(tmp_path: Path, name: str, value: object) -> None:
     _edit(_saved(tmp_path), **{name: value})
     error = _refused("E0361", lambda: convdsl.load_kernel(tmp_path))

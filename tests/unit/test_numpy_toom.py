@@ -13,6 +13,7 @@ import pytest
 import convdsl
 from convdsl import ops
 from convdsl.budget import CAP
+from convdsl.machine.facts import Cpu, Machine
 from convdsl.passes import plan_toom_cpu
 from convdsl.passes.plan_toom_cpu import balanced, part_of
 
@@ -35,12 +36,12 @@ def test_text(name: str, golden: Callable[[Path, str], None]) -> None:
     """Products with the matrices, in parts, and no temporary of a call inside the loops."""
     results, params, sizes = CASES[name]
     small: dict[str, Any] = {
-        "PART": 1024, "LEAST_ROWS": 4, "TERMS_BLOCK": 4, "block_of": lambda _: 4
+        "LEAST_ROWS": 4, "TERMS_BLOCK": 4, "block_of": lambda _: 4
     }  # fmt: skip
     with mock.patch.multiple(plan_toom_cpu, **small):
         kernel = convdsl.compile(
             ops.source("conv_transpose1d"), params=params, sizes=sizes, accuracy="fast",
-            schedule=SCHEDULE.format(results=results),
+            schedule=SCHEDULE.format(results=results), machine=Machine(Cpu(far=8192)),
         )  # fmt: skip
         golden(GOLDEN / f"{name}.py.txt", f"{kernel.schedule}\n{kernel.source}")
     rng = np.random.default_rng(0)

@@ -12,8 +12,7 @@ from convdsl.bench.contestant import Calls, Contestant, Facts, Prepared, Setting
 from convdsl.bench.data import Data
 from convdsl.bench.extras import require
 from convdsl.bench.layer import Convolution, Layer, Product
-from convdsl.bench.machine import cpu_name
-from convdsl.bench.threads import cores
+from convdsl.machine.names import cores, cpu_name
 
 
 class Jax:

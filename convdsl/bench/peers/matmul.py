@@ -12,13 +12,13 @@ import numpy as np
 
 from convdsl.api import compile
 from convdsl.arguments import Array
-from convdsl.bench.ceilings import PRODUCT
 from convdsl.bench.contestant import Calls, Contestant, Prepared, Settings, Unfit
 from convdsl.bench.data import SETS, Data
 from convdsl.bench.error import Error, difference
 from convdsl.bench.layer import Layer
 from convdsl.bench.machine import facts_of
 from convdsl.bench.resident import Resident
+from convdsl.machine.measure_gpu import PRODUCT
 from convdsl.passes.normalise import normalise
 from convdsl.passes.plan import gemm_of
 

@@ -8,10 +8,9 @@ from convdsl.bench.contestant import Calls, Contestant, Facts, Prepared, Setting
 from convdsl.bench.data import Data
 from convdsl.bench.extras import require
 from convdsl.bench.layer import Layer
-from convdsl.bench.machine import cpu_name
 from convdsl.bench.peers.onnx_model import model_of
-from convdsl.bench.threads import cores
 from convdsl.diagnostics import DeviceError
+from convdsl.machine.names import cores, cpu_name
 
 
 class OnnxRuntime:

@@ -12,8 +12,8 @@ from convdsl.bench.contestant import Calls, Contestant, Facts, Prepared, Setting
 from convdsl.bench.data import Data
 from convdsl.bench.extras import require
 from convdsl.bench.layer import Layer
-from convdsl.bench.machine import cpu_name
 from convdsl.bench.peers.torch_calls import Call, folded, library
+from convdsl.machine.names import cpu_name
 
 
 class Torch:

@@ -1,4 +1,7 @@
-"""PyTorch on CUDA, cuDNN choosing by measurement; with float32 products and with TF32 ones.
+"""PyTorch on CUDA, with float32 products and with TF32 ones.
+
+cuDNN chooses by measurement; of layers so large that measuring its slowest algorithms takes minutes it
+takes its own first choice.
 
 The device's clock stands around a graph of captured calls, so that what starting a kernel costs on
 the host is left out, as the timestamps in one WGSL submission leave it out. The host's clock stands
@@ -16,11 +19,13 @@ from convdsl.bench.contestant import Calls, Ceilings, Contestant, Facts, Prepare
 from convdsl.bench.data import Data
 from convdsl.bench.extras import require
 from convdsl.bench.layer import Layer
+from convdsl.bench.ours import nominal
 from convdsl.bench.peers.torch_calls import Call, folded, library
 from convdsl.bench.timing import Sample
 from convdsl.diagnostics import DeviceError
 
 CAPTURED = 32  # calls in a graph, at most
+MEASURED = 10**10  # operations up to which cuDNN measures its algorithms
 SIDE, BYTES, REPEAT = 8192, 1 << 30, 5
 
 
@@ -34,7 +39,6 @@ class TorchCuda:
                 "`torch-cuda` finds no CUDA device",
                 help="it needs an NVIDIA GPU, its driver, and a PyTorch that was built for CUDA",
             )
-        torch.backends.cudnn.benchmark = True
         versions = {
             "torch": str(torch.__version__),
             "cuda": str(torch.version.cuda),
@@ -43,13 +47,13 @@ class TorchCuda:
         facts = Facts("gpu", f"{torch.cuda.get_device_name()} (cuda)", versions)
 
         def exact(layer: Layer, data: Data) -> Prepared:
-            return _OnCuda(torch, library(torch, layer), data, tf32=False)
+            return _OnCuda(torch, library(torch, layer), data, nominal(layer)[0], tf32=False)
 
         def rounded(layer: Layer, data: Data) -> Prepared:
-            return _OnCuda(torch, library(torch, layer), data, tf32=True)
+            return _OnCuda(torch, library(torch, layer), data, nominal(layer)[0], tf32=True)
 
         def by_fold(layer: Layer, data: Data) -> Prepared:
-            return _OnCuda(torch, folded(torch, layer), data, tf32=False)
+            return _OnCuda(torch, folded(torch, layer), data, nominal(layer)[0], tf32=False)
 
         return [
             Contestant("torch-cuda", facts, exact, ceilings=lambda: _ceilings(torch)),
@@ -64,12 +68,13 @@ def _allow_tf32(torch: Any, allowed: bool) -> None:
 
 
 class _OnCuda(Prepared):
-    def __init__(self, torch: Any, call: Call, data: Data, *, tf32: bool) -> None:
+    def __init__(self, torch: Any, call: Call, data: Data, operations: int, *, tf32: bool) -> None:
         self._torch, self._call, self._tf32 = torch, call, tf32
         self._sets = [
             {n: torch.from_numpy(a).cuda() for n, a in data.all(which).items()}
             for which in range(len(data.sets))
         ]
+        self._measured = operations <= MEASURED
         self._calls = Calls(
             self._run, self._fetch, len(self._sets), torch.cuda.synchronize, within=self._within
         )
@@ -89,6 +94,7 @@ class _OnCuda(Prepared):
     @contextmanager
     def _within(self) -> Iterator[None]:
         _allow_tf32(self._torch, self._tf32)
+        self._torch.backends.cudnn.benchmark = self._measured
         with self._torch.inference_mode():
             yield
 
