@@ -167,7 +167,14 @@ class Schedule:
         return self.then(Columns(equation, name))
 
     def toeplitz(
-        self, equation: str, output: str, data: str, length: int, block: str, inside: str, window: str
+        self,
+        equation: str,
+        output: str,
+        data: str,
+        length: int,
+        block: str,
+        inside: str,
+        window: str,
     ) -> Schedule:
         return self.then(Toeplitz(equation, output, data, length, block, inside, window))
 

@@ -80,8 +80,9 @@ class Toeplitz(Step):
             refuse_relation(self, piece, "E0606", why, None)
         if self.length % tie.least:
             why = (
-                f"{self.length} results are no whole number of steps along `{self.data}`: `{self.output}` "
-                f"has the coefficient {tie.along} in the relation, and `{self.data}` {tie.against}"
+                f"{self.length} results are no whole number of steps along `{self.data}`: "
+                f"in the relation `{self.output}` has the coefficient {tie.along}, `{self.data}` "
+                f"{tie.against}"
             )
             less = self.length // tie.least * tie.least
             near = f"{less} or {less + tie.least}" if less else f"{tie.least}"
