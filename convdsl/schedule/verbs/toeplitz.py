@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NoReturn, Self
 
 from convdsl.ir.equation import Piece
-from convdsl.passes.phases import the_reduction
+from convdsl.passes.phases import equation_with, the_reduction
 from convdsl.passes.toeplitz import Tie, tie_of, ties_of, toeplitz_piece, window_of
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
@@ -99,4 +99,7 @@ class Toeplitz(Step):
             why = f"`{self.equation}` is no sum"
         can = [f"`{t.out.name}, {t.data.name}`" for t in ties_of(piece)]
         help = f"those that are tied: {'; '.join(can)}" if can else None
+        if reduction is not None and equation_with(piece) is None:
+            why = f"`{self.equation}` has no relation"
+            help = "put it before the step that solves the relation, where there was one"
         refuse_relation(self, piece, "E0675", why, help)
