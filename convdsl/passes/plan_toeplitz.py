@@ -17,12 +17,12 @@ from convdsl.passes.relation import linear
 from convdsl.passes.sides import count, meets_zeros
 from convdsl.passes.toeplitz import Tie, ties_of, window_of
 
-GAIN = 0.8  # of the direct time, at most: the estimates are rough
-MOST = 4096  # results of a block
+WORTH = 0.8  # of the direct time, at most: the estimates are rough
+LONGEST = 4096  # results of a block
 SHARE = 16  # of the cap, in elements: what the matrix may have
 # Nanoseconds on one core, measured: an element of windows and each run of them, of the matrix, of a
 # result that is not stored in place, of a term on slices, and what a program of products has besides.
-COPY, RUN, MATRIX, STORE, SLICE, CALL, FIXED = 0.5, 8.0, 1.0, 1.0, 1.0, 600.0, 40_000.0
+WINDOW, RUN, MATRIX, STORE, SLICE, CALL, FIXED = 0.5, 8.0, 1.0, 1.0, 1.0, 600.0, 40_000.0
 # The smaller of rows and positions of a product, and its multiply-adds a nanosecond.
 RATES = ((1, 3.0), (2, 4.0), (4, 10.0), (8, 16.0), (16, 25.0), (32, 33.0), (64, 40.0))
 
@@ -126,13 +126,13 @@ def plan_toeplitz(
         if _matrix(found, length, size) <= cap // SHARE:
             plans.append(ToeplitzPlan(found, length, size, _seconds(found, length, size) / direct))
     best = min(plans, key=lambda p: p.ratio, default=None)
-    return best if best is not None and best.ratio < GAIN else None
+    return best if best is not None and best.ratio < WORTH else None
 
 
 def _lengths(tie: Tie) -> Iterator[int]:
     """Lengths to try: about a factor of two apart, those first that divide the range."""
     extent, at = count((tie.out,)), 1
-    while at * tie.least <= min(MOST, extent):
+    while at * tie.least <= min(LONGEST, extent):
         near = range(at, 2 * at)
         whole = [n for n in near if extent % (n * tie.least) == 0]
         yield from (n * tie.least for n in (*whole[:1], at))
@@ -148,7 +148,7 @@ def _seconds(found: Toeplitz, length: int, window: int) -> float:
     batch, rows = count(found.batch), count(found.rows) * length
     positions, depth = count(found.positions) * found.blocks(length), found.depth
     runs = batch * positions * depth
-    copies = COPY * runs * window + RUN * runs + MATRIX * _matrix(found, length, window)
+    copies = WINDOW * runs * window + RUN * runs + MATRIX * _matrix(found, length, window)
     whole = not found.rows and count((found.tie.out,)) % length == 0
     store = 0.0 if whole else STORE * batch * rows * positions
     return _product(batch, rows, positions, depth * window) + copies + store + FIXED
@@ -164,7 +164,7 @@ def _direct(found: Toeplitz, least: int) -> float:
     phases = abs(found.tie.against)
     positions = -(-places // phases)
     terms = depth * found.taps
-    windows = COPY * batch * positions * terms if found.taps > 1 else 0.0
+    windows = WINDOW * batch * positions * terms if found.taps > 1 else 0.0
     return _product(batch, count(found.rows) * phases, positions, terms) + windows + STORE * results
 
 

@@ -121,7 +121,7 @@ def with_rest(
     bound one slice alone, what is left of it on both sides is filled; or everything is filled first.
     """
     _, hosts = _arranged(own, (*conditions, *inner), (), lengths)
-    rows = _rows(own, conditions, inner, access, guard, hosts)
+    rows = _rows(own, conditions, inner, access, guard, hosts, lengths)
     if rows is not None:
         return rows
     whole = _whole(own, inner) if hosts else None  # Python loops are what a test may save
@@ -139,6 +139,7 @@ def _rows(
     access: Access,
     guard: Guard,
     hosts: Collection[str],
+    lengths: Lengths | None,
 ) -> Body | None:
     """The same where conditions tie a short slice to a long one of larger steps, as windows with a hop
     have: most of the long one in one store, the few positions on both sides one by one."""
@@ -147,9 +148,10 @@ def _rows(
         return None
     around, most = found
     inside = [most if v.name == most.name else v for v in own]
-    body = nested([(v, "slice") for v in inside], (Store(access, guard.value),))
+    each = [p for p in conditions if p.index.free & {v.name for v in own} != {most.name}]
+    body = over(inside, each, Store(access, guard.value), (), lengths)
     rest = [v for v in own if v.name != most.name]
-    return body + _beyond(around, most, _parts(rest, (), inner, access, guard, None))
+    return body + _beyond(around, most, _parts(rest, each, inner, access, guard, lengths))
 
 
 def _hops(pred: Pred, long: str) -> bool:
