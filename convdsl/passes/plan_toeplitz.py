@@ -22,7 +22,7 @@ LONGEST = 4096  # results of a block
 SHARE = 16  # of the cap, in elements: what the matrix may have
 # Nanoseconds on one core, measured: an element of windows and each run of them, of the matrix, of a
 # result that is not stored in place, of a term on slices, and what a program of products has besides.
-WINDOW, RUN, MATRIX, STORE, SLICE, CALL, FIXED = 0.5, 8.0, 1.0, 1.0, 1.0, 600.0, 40_000.0
+WINDOW, RUN, MATRIX, STORE, SLICE, CALL, FIXED = 0.5, 8.0, 1.0, 1.0, 0.65, 600.0, 40_000.0
 # The smaller of rows and positions of a product, and its multiply-adds a nanosecond.
 RATES = ((1, 3.0), (2, 4.0), (4, 10.0), (8, 16.0), (16, 25.0), (32, 33.0), (64, 40.0))
 
@@ -159,13 +159,14 @@ def _direct(found: Toeplitz, least: int) -> float:
     batch, depth = count(found.batch), found.depth
     places = count((*found.positions, found.tie.out))
     results = batch * count(found.rows) * places
-    if depth < least:
-        return results * (SLICE * depth * found.taps + STORE)
     phases = abs(found.tie.against)
+    store = STORE if phases > 1 else 0.0
+    if depth < least:
+        return results * (SLICE * depth * found.taps + store)
     positions = -(-places // phases)
     terms = depth * found.taps
     windows = WINDOW * batch * positions * terms if found.taps > 1 else 0.0
-    return _product(batch, count(found.rows) * phases, positions, terms) + windows + STORE * results
+    return _product(batch, count(found.rows) * phases, positions, terms) + windows + store * results
 
 
 def _product(batch: int, rows: int, positions: int, terms: int) -> float:
