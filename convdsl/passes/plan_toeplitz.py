@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from convdsl.ir.equation import Piece, System
 from convdsl.ir.expr import Var, free_names
+from convdsl.machine.facts import TYPICAL_CPU, Cpu
 from convdsl.passes.contraction import Operand, contraction_of
 from convdsl.passes.relation import linear
 from convdsl.passes.sides import count, meets_zeros
@@ -22,8 +23,8 @@ LONGEST = 4096  # results of a block
 SHARE = 16  # of the cap, in elements: what the matrix may have
 # Nanoseconds on one core, measured: an element of windows and each run of them, of the matrix, of a
 # result that is not stored in place, of a term on slices, and what a program of products has besides.
-WINDOW, RUN, MATRIX, STORE, SLICE, CALL, FIXED = 0.5, 8.0, 1.0, 1.0, 0.65, 600.0, 40_000.0
-# The smaller of rows and positions of a product, and its multiply-adds a nanosecond.
+WINDOW, RUN, MATRIX, STORE, SLICE, FIXED = 0.5, 8.0, 1.0, 1.0, 0.65, 40_000.0
+# The smaller of rows and positions of a product, and its multiply-adds a nanosecond on a typical core.
 RATES = ((1, 3.0), (2, 4.0), (4, 10.0), (8, 16.0), (16, 25.0), (32, 33.0), (64, 40.0))
 
 
@@ -116,7 +117,7 @@ def plan_toeplitz(
     found = toeplitz_of(piece)
     if found is None or not all(meets_zeros(system, o) for o in (found.data, found.matrix)):
         return None
-    direct = _direct(found, least)
+    direct = _direct(found, least, cpu)
     plans = []
     for length in _lengths(found.tie):
         window = window_of(piece, found.tie, length)
@@ -124,7 +125,9 @@ def plan_toeplitz(
             continue
         size = window[1] + 1 - window[0]
         if _matrix(found, length, size) <= cap // SHARE:
-            plans.append(ToeplitzPlan(found, length, size, _seconds(found, length, size) / direct))
+            plans.append(
+                ToeplitzPlan(found, length, size, _time(found, length, size, cpu) / direct)
+            )
     best = min(plans, key=lambda p: p.ratio, default=None)
     return best if best is not None and best.ratio < WORTH else None
 
@@ -143,7 +146,7 @@ def _matrix(found: Toeplitz, length: int, window: int) -> int:
     return count((*found.batch, *found.rows, *found.summed)) * length * window
 
 
-def _seconds(found: Toeplitz, length: int, window: int) -> float:
+def _time(found: Toeplitz, length: int, window: int, cpu: Cpu) -> float:
     """Of one core, in nanoseconds."""
     batch, rows = count(found.batch), count(found.rows) * length
     positions, depth = count(found.positions) * found.blocks(length), found.depth
@@ -151,10 +154,10 @@ def _seconds(found: Toeplitz, length: int, window: int) -> float:
     copies = WINDOW * runs * window + RUN * runs + MATRIX * _matrix(found, length, window)
     whole = not found.rows and count((found.tie.out,)) % length == 0
     store = 0.0 if whole else STORE * batch * rows * positions
-    return _product(batch, rows, positions, depth * window) + copies + store + FIXED
+    return _product(cpu, batch, rows, positions, depth * window) + copies + store + FIXED
 
 
-def _direct(found: Toeplitz, least: int) -> float:
+def _direct(found: Toeplitz, least: int, cpu: Cpu) -> float:
     """The same of the sum as it is stated, on slices or as one product over windows for all taps."""
     batch, depth = count(found.batch), found.depth
     places = count((*found.positions, found.tie.out))
@@ -166,9 +169,14 @@ def _direct(found: Toeplitz, least: int) -> float:
     positions = -(-places // phases)
     terms = depth * found.taps
     windows = WINDOW * batch * positions * terms if found.taps > 1 else 0.0
-    return _product(batch, count(found.rows) * phases, positions, terms) + windows + store * results
+    return (
+        _product(cpu, batch, count(found.rows) * phases, positions, terms)
+        + windows
+        + store * results
+    )
 
 
-def _product(batch: int, rows: int, positions: int, terms: int) -> float:
+def _product(cpu: Cpu, batch: int, rows: int, positions: int, terms: int) -> float:
     rate = next(r for least, r in reversed(RATES) if min(rows, positions) >= least)
-    return batch * (CALL + rows * positions * terms / rate)
+    rate *= cpu.flops / TYPICAL_CPU.flops
+    return batch * (1e9 * cpu.call + rows * positions * terms / rate)

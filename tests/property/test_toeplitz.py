@@ -88,7 +88,7 @@ def test_in_blocks(case: Case | None, thresholds: Thresholds, cap: int) -> None:
     drawn = case.subject
     with thresholds.hold():
         chosen = {"y": Choice("phases", "drawn", case.length)}
-        schedule = default_numpy(drawn.system, chosen, cap=cap)
+        schedule = default_numpy(drawn.system, chosen, cap=cap, cpu=thresholds.machine.cpu)
         note(str(schedule))
         kernel = compiled(drawn, schedule)
         again = compiled(drawn, Schedule.parse(str(schedule)))
