@@ -125,6 +125,32 @@ TABLE: dict[str, Code] = {
             toom y over t, j by 4 -> xt, wt, zt: tile, u, z     # 4 taps: 3.0 E0; by 5: 3.6 E0
         """,
     ),
+    "E0675": code(
+        "a pair of indices that no relation ties",
+        """
+        `toeplitz y over OUTPUT, DATA` names an index of the result and a summed one that stand in one
+        relation with integers as coefficients, and ranges that do not depend on other indices. So it
+        comes before the step that solves the relation:
+
+            toeplitz y over o, l by 32 -> q, u, a       # l*2 + k == o + pad
+            solve y for k
+        """,
+    ),
+    "E0676": code(
+        "a block that ends between two steps of the data",
+        """
+        Each block of results must have the same relation to its window: so many results must be a whole
+        number of steps along the data. With `l*3 + k == o` those are 3, 6, 9, ... results; with
+        `o*3 + k == l` any number.
+        """,
+    ),
+    "E0677": code(
+        "a window of unknown length",
+        """
+        How much data a block of results needs follows from the ranges of the other indices in its
+        relation, the taps. Sizes that they depend on must have numbers.
+        """,
+    ),
     "E0683": code(
         "no such operand",
         """

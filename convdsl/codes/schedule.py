@@ -68,9 +68,9 @@ TABLE: dict[str, Code] = {
     "E0606": code(
         "a number that a step cannot use",
         """
-        The factor of a `split`, and the length of a block of `rfactor`, is from 1 to 65536, so that no
-        rounded-up extent leaves 31 bits. The `pad` of a `stage` is from 0 to 64, and only for tiles in
-        workgroup memory: registers have no banks.
+        The factor of a `split`, and the length of a block of `rfactor` or `toeplitz`, is from 1 to
+        65536, so that no rounded-up extent leaves 31 bits. The `pad` of a `stage` is from 0 to 64, and
+        only for tiles in workgroup memory: registers have no banks.
         """,
     ),
     "E0607": code(

@@ -95,7 +95,7 @@ def lower_to_numpy(
     cpu: Cpu = TYPICAL_CPU,
 ) -> Lowered:
     system, begun = _begin(system, given, trace, accuracy)
-    choices = choose_numpy(begun, algorithm, accuracy, cpu)
+    choices = choose_numpy(begun, algorithm, accuracy, cpu, cap)
     schedule = default_numpy(system, choices, given, accuracy, cap, cpu)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system, accuracy=accuracy)

@@ -33,7 +33,7 @@ def choices_of(
                 algorithm = "toom"
             elif "columns" in verbs:
                 algorithm = "columns"
-            elif verbs & {"phases", "solve"}:
+            elif verbs & {"phases", "solve", "toeplitz"}:
                 algorithm = "phases"
             elif "gather" in verbs:
                 algorithm = "gather"

@@ -89,13 +89,13 @@ def dense_form(
             return None
         if way.unit is not None:
             ways.append(Solved(way.unit))
-            pieces = (_simplify(_eliminate(pieces[0], *found, way.unit)), *pieces[1:])
+            pieces = (simplified(_eliminate(pieces[0], *found, way.unit)), *pieces[1:])
             continue
         assert way.split is not None
         fresh = (names.fresh("t"), names.fresh("r"), names.fresh("j"))
         ways.append(Phased(way.split.output, way.split.tap, *fresh))
         dense, holes = _split(pieces[0], *found, way.split, fresh, names)
-        pieces = (_simplify(dense), *pieces[1:], *(_simplify(h) for h in holes))
+        pieces = (simplified(dense), *pieces[1:], *(simplified(h) for h in holes))
     return DenseForm(pieces, tuple(ways))
 
 
@@ -107,7 +107,7 @@ def solve_for(piece: Piece, name: str) -> Piece | None:
     form = linear(found[1].index, [v.name for v in (*piece.vars, *found[0].vars)])
     if form is None or abs(form.coefficients.get(name, 0)) != 1:
         return None
-    return _simplify(_eliminate(piece, *found, name))
+    return simplified(_eliminate(piece, *found, name))
 
 
 def split_relation(
@@ -133,7 +133,7 @@ def split_relation(
         return None
     names = Names({*variables, *fresh, *taken})
     dense, holes = _split(piece, reduction, pred, split, fresh, names)
-    return (_simplify(dense), *(_simplify(h) for h in holes))
+    return (simplified(dense), *(simplified(h) for h in holes))
 
 
 def equation_with(piece: Piece, *names: str) -> tuple[Reduce, Pred] | None:
@@ -254,7 +254,7 @@ def _likely(
     return (-ranks.get(solved, 0), 1 if way.unit is not None else 0)
 
 
-def _without(piece: Piece, pred: Pred, extra: tuple[Pred, ...] = ()) -> Piece:
+def without(piece: Piece, pred: Pred, extra: tuple[Pred, ...] = ()) -> Piece:
     """The piece with one condition of its reduction dropped and others added."""
 
     def change(r: Reduce) -> Expr:
@@ -263,7 +263,7 @@ def _without(piece: Piece, pred: Pred, extra: tuple[Pred, ...] = ()) -> Piece:
     return replace(piece, value=replace_reduction(piece.value, change))
 
 
-def _with_vars(piece: Piece, gone: tuple[str, ...], more: tuple[Var, ...] = ()) -> Piece:
+def with_vars(piece: Piece, gone: tuple[str, ...], more: tuple[Var, ...] = ()) -> Piece:
     """The piece with reduced variables replaced."""
 
     def change(r: Reduce) -> Expr:
@@ -277,8 +277,8 @@ def _eliminate(piece: Piece, reduction: Reduce, pred: Pred, name: str) -> Piece:
     assert form is not None
     value = solve_unit(form, name)
     var = next(v for v in reduction.vars if v.name == name)
-    solved = _with_vars(_without(piece, pred, inside(var, sym(name))), (name,))
-    return _substituted(solved, {name: value}, piece.vars)
+    solved = with_vars(without(piece, pred, inside(var, sym(name))), (name,))
+    return substituted(solved, {name: value}, piece.vars)
 
 
 def _split(
@@ -300,20 +300,20 @@ def _split(
         split.data: (sym(t) - sym(j) * split.lag) * split.sign,
     }
     reads = (*inside(data, sym(data.name)), ge(tap.high - 1 - sym(tap.name)))
-    dense = _with_vars(
-        _without(piece, pred, reads), (data.name, tap.name), (Var(j, const(0), split.taps),)
+    dense = with_vars(
+        without(piece, pred, reads), (data.name, tap.name), (Var(j, const(0), split.taps),)
     )
     along = Var(t, split.low, split.high)
-    variables = _replace_var(piece.vars, out.name, (along, Var(r, const(0), split.phases)))
-    dense = _substituted(dense, values, variables)
+    variables = replace_var(piece.vars, out.name, (along, Var(r, const(0), split.phases)))
+    dense = substituted(dense, values, variables)
     dense = replace(dense, guards=dense.guards + inside(out, position), origin="phases")
 
     empty = replace(piece, value=replace_reduction(piece.value, empty_value), origin="hole")
     holes: list[Piece] = []
     if split.phases != split.period:
         unreached = Var(r, split.phases, const(split.period))
-        hole = _substituted(
-            empty, {out.name: position}, _replace_var(piece.vars, out.name, (along, unreached))
+        hole = substituted(
+            empty, {out.name: position}, replace_var(piece.vars, out.name, (along, unreached))
         )
         holes.append(replace(hole, guards=hole.guards + inside(out, position)))
     if split.gap > 1:
@@ -323,12 +323,14 @@ def _split(
             Var(q, const(0), ceildiv(out.high, split.gap)),
             Var(h, const(1), const(split.gap)),
         )
-        hole = _substituted(empty, {out.name: place}, _replace_var(piece.vars, out.name, between))
+        hole = substituted(empty, {out.name: place}, replace_var(piece.vars, out.name, between))
         holes.append(replace(hole, guards=(*hole.guards, ge(out.high - 1 - place))))
     return dense, holes
 
 
-def _substituted(piece: Piece, values: dict[str, Index], variables: tuple[Var, ...]) -> Piece:
+def substituted(piece: Piece, values: dict[str, Index], variables: tuple[Var, ...]) -> Piece:
+    """The piece over other variables, which give the values of old ones."""
+
     def put(i: Index) -> Index:
         return i.substitute(values)
 
@@ -341,12 +343,13 @@ def _substituted(piece: Piece, values: dict[str, Index], variables: tuple[Var, .
     )
 
 
-def _replace_var(variables: tuple[Var, ...], name: str, by: tuple[Var, ...]) -> tuple[Var, ...]:
+def replace_var(variables: tuple[Var, ...], name: str, by: tuple[Var, ...]) -> tuple[Var, ...]:
+    """The variables with others in the place of one."""
     at = [v.name for v in variables].index(name)
     return variables[:at] + by + variables[at + 1 :]
 
 
-def _simplify(piece: Piece) -> Piece:
+def simplified(piece: Piece) -> Piece:
     """Drop conditions that always hold, and summed variables of extent one that no relation needs."""
     ranges = ranges_of(piece.vars)
 

@@ -38,7 +38,7 @@ def simplify_piece(piece: Piece) -> Piece:
 
     return replace(
         piece,
-        units=_dropped(piece.vars, units),
+        units=(*piece.units, *_dropped(piece.vars, units)),
         vars=tuple(v for v in piece.vars if v.name not in units),
         guards=tuple(Pred(p.kind, put(p.index)) for p in piece.guards),
         access=_narrow(piece.access, units),

@@ -152,25 +152,32 @@ class _Chunks:
         most = max(1, min(fewest, self.share // position), room)
         if self.workers > 1:
             most = min(most, -(-count(sides.positions) // self.workers))
-        inside: list[str] = []
-        hosts = [v.name for v in sides.positions]
-        held = 1
-        while hosts:
-            length = self.sizes[hosts[-1]]
-            if held * length > most + most // 4:
-                break
-            held *= length
-            inside.insert(0, hosts.pop())
-        if hosts and held * 2 <= most:
-            long = hosts.pop()
-            chunks = -(-self.sizes[long] * held // most)
-            chunks = _multiple(chunks, min(self.cpu.threads, chunks))
-            fresh = self.builder.names(self.name).fresh
-            outer, inner = fresh(f"{long}_chunk"), fresh(f"{long}_in")
-            self.builder.do(Split(self.name, long, _even(self.sizes[long], chunks), outer, inner))
-            hosts.append(outer)
-            inside.insert(0, inner)
-        return hosts, inside
+        loops = [(v.name, self.sizes[v.name]) for v in sides.positions]
+        return cut_loops(self.builder, self.name, loops, most, self.cpu)
+
+
+def cut_loops(
+    builder: Builder, name: str, loops: Sequence[tuple[str, int]], most: int, cpu: Cpu
+) -> tuple[list[str], list[str]]:
+    """Cut loops of known lengths into chunks of about `most` iterations: the outer and inner loops."""
+    sizes = dict(loops)
+    hosts, inside, held = list(sizes), list[str](), 1
+    while hosts:
+        length = sizes[hosts[-1]]
+        if held * length > most + most // 4:
+            break
+        held *= length
+        inside.insert(0, hosts.pop())
+    if hosts and held * 2 <= most:
+        long = hosts.pop()
+        chunks = -(-sizes[long] * held // most)
+        chunks = _multiple(chunks, min(cpu.threads, chunks))
+        fresh = builder.names(name).fresh
+        outer, inner = fresh(f"{long}_chunk"), fresh(f"{long}_in")
+        builder.do(Split(name, long, _even(sizes[long], chunks), outer, inner))
+        hosts.append(outer)
+        inside.insert(0, inner)
+    return hosts, inside
 
 
 def _multiple(chunks: int, threads: int) -> int:

@@ -23,6 +23,7 @@ from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.slices_numpy import sliced
+from convdsl.schedule.toeplitz_numpy import toeplitz_loops
 from convdsl.schedule.verbs.gather import Gather
 from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.toom import Toom
@@ -93,6 +94,8 @@ class _Builder(Builder):
 
     def _arranged(self, name: str, algorithm: Algorithm, results: int) -> bool:
         match algorithm:
+            case "phases" if results:
+                return toeplitz_loops(self, name, results, self.cap, self.cpu)
             case "phases":
                 phases = self.dense(name)
                 if phases is None:

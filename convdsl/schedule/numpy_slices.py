@@ -52,29 +52,50 @@ def over_inner(
     names = {v.name for v in own}
     tied = [p for p in conditions if len(p.index.free & names) > 1]
     _, hosts = _arranged(own, conditions, apart, lengths)
-    pair = frozenset().union(*(p.index.free & names for p in tied))
-    short = next((v for v in own if v.name in hosts & pair - set(apart)), None)
-    long = next((v for v in own if v.name in pair - hosts), None)
-    if short is None or long is None or len(pair) != 2:
+    found = _for_all(own, tied, [p for p in conditions if p not in tied], hosts, apart, known)
+    if found is None:
         return over(own, conditions, store, apart, lengths)
+    around, most = found
+    others = [p for p in conditions if p not in tied]
+    inside = [most if v.name == most.name else v for v in own]
+    body = over(inside, others, store, apart, lengths)
+    each = [p for p in conditions if p.index.free & names != {most.name}]
+    rest = [v for v in own if v.name != most.name]
+    return body + _beyond(around, most, over(rest, each, store))
+
+
+def _for_all(
+    own: Sequence[Var],
+    tied: Sequence[Pred],
+    others: Sequence[Pred],
+    hosts: Collection[str],
+    apart: Collection[str],
+    known: Mapping[str, Interval],
+) -> tuple[Var, Var] | None:
+    """The long one of two slices that the `tied` conditions tie, within the `others`, and that part of
+    it where they hold for all of the short one."""
+    names = {v.name for v in own}
+    pair = frozenset().union(*(p.index.free & names for p in tied))
+    short = next((v for v in own if v.name in pair & set(hosts) - set(apart)), None)
+    long = next((v for v in own if v.name in pair - set(hosts)), None)
+    if short is None or long is None or len(pair) != 2:
+        return None
     inner = [_at_worst(p, short) for p in tied]
     if None in inner:
-        return over(own, conditions, store, apart, lengths)
-    others = [p for p in conditions if p not in tied]
+        return None
     (around,), _ = _bounded([long], [p for p in others if p.index.free & names == {long.name}])
     (part,), left = _bounded([around], [p for p in inner if p is not None])
     if left:
-        return over(own, conditions, store, apart, lengths)
+        return None
     low = simplest(minimum(part.low, around.high), known)
-    high = simplest(maximum(part.high, low), known)
-    most = Var(long.name, low, high)
-    body = over([most if v is long else v for v in own], others, store, apart, lengths)
-    rest = [v for v in own if v is not long]
-    for a, b in ((around.low, low), (high, around.high)):
-        if a != b:
-            each = over(rest, [p for p in conditions if p.index.free & names != {long.name}], store)
-            body += nested([(Var(long.name, a, b), "host")], each)
-    return body
+    return around, Var(long.name, low, simplest(maximum(part.high, low), known))
+
+
+def _beyond(around: Var, most: Var, body: Body) -> Body:
+    """Statements for each position on both sides of most of a slice."""
+    sides = ((around.low, most.low), (most.high, around.high))
+    loops = (nested([(Var(most.name, a, b), "host")], body) for a, b in sides if a != b)
+    return tuple(s for one in loops for s in one)
 
 
 def _at_worst(pred: Pred, var: Var) -> Pred | None:
@@ -100,12 +121,42 @@ def with_rest(
     bound one slice alone, what is left of it on both sides is filled; or everything is filled first.
     """
     _, hosts = _arranged(own, (*conditions, *inner), (), lengths)
+    rows = _rows(own, conditions, inner, access, guard, hosts, lengths)
+    if rows is not None:
+        return rows
     whole = _whole(own, inner) if hosts else None  # Python loops are what a test may save
     parts = _parts(own, conditions, inner, access, guard, lengths)
     if whole is None:
         return parts
     inside = over(own, conditions, Store(access, guard.value), (), lengths)
     return (If((ge(whole),), inside), If((ge(-1 - whole),), parts))
+
+
+def _rows(
+    own: Sequence[Var],
+    conditions: Sequence[Pred],
+    inner: Sequence[Pred],
+    access: Access,
+    guard: Guard,
+    hosts: Collection[str],
+    lengths: Lengths | None,
+) -> Body | None:
+    """The same where conditions tie a short slice to a long one of larger steps, as windows with a hop
+    have: most of the long one in one store, the few positions on both sides one by one."""
+    found = _for_all(own, inner, conditions, hosts, (), ranges_of(own))
+    if found is None or not all(_hops(p, found[1].name) for p in inner):
+        return None
+    around, most = found
+    inside = [most if v.name == most.name else v for v in own]
+    each = [p for p in conditions if p.index.free & {v.name for v in own} != {most.name}]
+    body = over(inside, each, Store(access, guard.value), (), lengths)
+    rest = [v for v in own if v.name != most.name]
+    return body + _beyond(around, most, _parts(rest, each, inner, access, guard, lengths))
+
+
+def _hops(pred: Pred, long: str) -> bool:
+    """Whether one position along a slice changes a condition by more than one."""
+    return abs(pred.index.coefficient(long).as_int() or 0) > 1
 
 
 def _whole(own: Sequence[Var], conditions: Sequence[Pred]) -> Index | None:

@@ -39,6 +39,7 @@ from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
 from convdsl.schedule.verbs.tile import Tile
+from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
@@ -164,6 +165,18 @@ class Schedule:
 
     def columns(self, equation: str, name: str) -> Schedule:
         return self.then(Columns(equation, name))
+
+    def toeplitz(
+        self,
+        equation: str,
+        output: str,
+        data: str,
+        length: int,
+        block: str,
+        inside: str,
+        window: str,
+    ) -> Schedule:
+        return self.then(Toeplitz(equation, output, data, length, block, inside, window))
 
     def toom(
         self,

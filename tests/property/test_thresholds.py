@@ -79,7 +79,7 @@ def chosen_and_given_back(
         machine = thresholds.machine
         kernel = compiled(target, drawn, accuracy, dynamic, None, thresholds.cap, machine)
         note(str(kernel.schedule))
-        event(kernel.plan.algorithm)
+        event(kernel.plan.algorithm + " in blocks" * ("toeplitz" in str(kernel.schedule)))
         again = compiled(target, drawn, accuracy, dynamic, kernel.schedule, machine=machine)
     assert again.schedule == kernel.schedule
     assert again.source == kernel.source

@@ -62,6 +62,12 @@ FORMS = {
         {"x": "n, c, l", "w": "c, k", "b": "c", "z": "n, c"},
         "n, c, o", _AHEAD,
     ),
+    "channels apart, transposed and last": Form(
+        {"x": "N, L, C", "w": "C, K", "b": "C", "z": "N, C", "y": "N, Q, C"},
+        "sum[l, k | l*s + k*d == o + p] {w} * {x}",
+        {"x": "n, l, c", "w": "c, k", "b": "c", "z": "n, c"},
+        "n, o, c", _BEHIND,
+    ),
 }  # fmt: skip
 _DATA = ("{}", "{}", "leaky_relu({}, 0.5)", "({} + 1)", "relu({})", "abs({} - 2)")
 _TAPS = ("{}", "{}", "relu({})", "({} + 1)")

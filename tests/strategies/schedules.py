@@ -13,6 +13,7 @@ from convdsl.ir.expr import loads
 from convdsl.passes.layout import Axis, Line, line_of
 from convdsl.passes.names import Names
 from convdsl.passes.reindex import indices_of
+from convdsl.passes.toeplitz import ties_of
 from convdsl.schedule.nest import Nest, Target, operands, unsolved
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State, start
@@ -38,6 +39,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
@@ -82,7 +84,9 @@ class Draw(Chooser):
         summed = ([v.name for v in nest.reduction.vars] if nest.reduction else []) or ["k"]
         if self.chance(3):
             free = summed = list(WILD)
-        kind = self.number(0, 13)
+        kind = self.number(0, 15)
+        if kind >= 14:
+            return self.toeplitz(state, equation, free, summed)
         if kind >= 12:
             length = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
             part = self.new(state, nest)
@@ -106,6 +110,20 @@ class Draw(Chooser):
         if kind <= 11:
             return Pad(equation, self.pick([*free, *summed]), self.pick((2, 3, 4, 0)))
         return Gather(equation)
+
+    def toeplitz(
+        self, state: State, equation: str, free: Sequence[str], summed: Sequence[str]
+    ) -> Step:
+        """Over indices that a relation ties, in whole steps, most often."""
+        ties = ties_of(state.pieces()[equation])
+        block = self.new(state, state.nest(equation))
+        new = (block, f"{block}u", f"{block}a")
+        if not ties or self.chance(5):
+            out, data, length = self.pick(free), self.pick(summed), self.pick(_ODD_FACTORS)
+            return Toeplitz(equation, out, data, length, *new)
+        tie = self.pick(ties)
+        length = self.number(1, 6) * (tie.least if self.chance(95) else 1)
+        return Toeplitz(equation, tie.out.name, tie.data.name, length, *new)
 
     def reindex(self, state: State, equation: str) -> Step:
         """Of an operand by the indices that it depends on, most often."""

@@ -17,6 +17,7 @@ from convdsl.passes import (
     numpy_cut,
     numpy_partial,
     plan,
+    plan_toeplitz,
     plan_toom,
     plan_toom_cpu,
     sides,
@@ -52,6 +53,8 @@ _NUMPY: Mapping[str, tuple[float, ...]] = {
     "FEWEST": (1, 2, chunks_numpy.FEWEST), "MOST": (1, 3, chunks_numpy.MOST),
     "FEWEST_OF_LARGE": (1, 3), "FEW_ROWS": (1, 64), "FEWEST_ROWS": (1, 2), "LINE": (1, 2, 16),
     "MOST_PASSES": (4, slices_numpy.MOST_PASSES), "TERM": (0.0, 1.0, whole_matrix.TERM),
+    "WORTH": (0.0, 1e30, 1e30), "LONGEST": (1, 2, 4, 8, plan_toeplitz.LONGEST),
+    "RUN": (0.0, plan_toeplitz.RUN), "MATRIX": (0.0, plan_toeplitz.MATRIX),
     "CPU_WIDTH": (1, plan.CPU_WIDTH), "CPU_DEPTH": (1, 2, plan.CPU_DEPTH),
 }  # fmt: skip
 
@@ -103,6 +106,6 @@ def for_numpy(draw: st.DrawFn) -> Thresholds:
     cap = draw(st.sampled_from([1, 64, 256, 4096, CAP]))
     modules = (
         plan, plan_toom, plan_toom_cpu, sides, numpy_partial, numpy_cut, default_numpy, chunks_numpy,
-        columns_numpy, slices_numpy, numpy_results, whole_matrix,
+        columns_numpy, slices_numpy, numpy_results, whole_matrix, plan_toeplitz,
     )  # fmt: skip
     return Thresholds(values, modules, cap, Machine(draw(cpus())))

@@ -42,6 +42,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
@@ -103,6 +104,10 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     "columns": (
         UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "columns y -> col",
         "gather y\nmap col: l -> thread\nmap y: o -> thread",
+    ),
+    "toeplitz": (
+        UP, {"C": 2, "L": 5, "K": 3, "Q": 25}, "", "toeplitz y over o, l by 8 -> q, u, a",
+        "gather y\nmap y: q -> thread",
     ),
     "toom": (
         UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "phases y over o, k -> t, r, j",
@@ -282,6 +287,14 @@ HOST: dict[str, tuple[str, dict[str, int], str, str, str]] = {
            compute col at y: to""",
         "",
     ),
+    "toeplitz_for_numpy": (
+        DOWN, {"C": 2, "L": 50, "K": 5}, "",
+        """toeplitz y over o, l by 4 -> q, u, a
+           solve y for k
+           reindex y: w by c, a, u -> w_blocks
+           reindex y: x by q, c, a -> x_windows""",
+        "map y: q -> gemm, u -> gemm, c -> gemm, a -> gemm",
+    ),
     "partial_for_numpy": (
         MATMUL, {"M": 10, "K": 200, "N": 7}, "",
         """order y: k, m, n
@@ -382,6 +395,7 @@ def test_methods_make_the_same_steps() -> None:
         .solve("y", "l")
         .phases("y", "o", "k", "t", "r", "j")
         .columns("y", "col")
+        .toeplitz("y", "o", "l", 32, "q", "u", "a")
         .toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z"))
         .reindex("y", "x", ("c", "j", "t"), "xs")
         .layout("y", "x", ("c", ("t", "n", 24)), "xl")
@@ -406,6 +420,7 @@ def test_methods_make_the_same_steps() -> None:
     assert made.steps == (
         Materialise("h"), Inline("e"), Gather("y"), Solve("y", "l"),
         Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
+        Toeplitz("y", "o", "l", 32, "q", "u", "a"),
         Toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z")),
         Reindex("y", "x", ("c", "j", "t"), "xs"),
         Layout("y", "x", (Axis("c"), Axis("t", "n", 24)), "xl"),

@@ -46,22 +46,32 @@ class OnnxRuntimeWebGpu:
         return [Contestant("onnxruntime-webgpu", facts, prepare)]
 
 
+class _Live:
+    """A session with its bindings. They go before it does: ONNX Runtime crashes the other way round."""
+
+    def __init__(self, ort: Any, model: bytes, data: Data, options: Any) -> None:
+        self.session = open_session(ort, model, options, PROVIDER)
+        self.bindings = bound(ort, self.session, data, "cpu")
+
+    def __del__(self) -> None:
+        if hasattr(self, "bindings"):
+            self.bindings.clear()
+
+    def run(self, which: int) -> None:
+        self.session.run_with_iobinding(self.bindings[which])
+
+
 class _OnWebGpu(Prepared):
     def __init__(self, ort: Any, model: bytes, data: Data) -> None:
         self._ort, self._model, self._data = ort, model, data
-        self._session = open_session(ort, model, ort.SessionOptions(), PROVIDER)
-        self._bindings = bound(ort, self._session, data, "cpu")
-        self._calls = Calls(
-            lambda which: self._session.run_with_iobinding(self._bindings[which]),
-            self.result,
-            len(self._bindings),
-        )
+        live = self._live = _Live(ort, model, data, ort.SessionOptions())
+        self._calls = Calls(live.run, self.result, len(live.bindings))
 
     def time(self, calls: int) -> Sample:
         return Sample(self._calls.time(calls).host, self._profiled(min(calls, PROFILED)))
 
     def result(self, which: int) -> Array:
-        array: Array = fetched(self._session, self._bindings[which])
+        array: Array = fetched(self._live.session, self._live.bindings[which])
         return array
 
     def _profiled(self, calls: int) -> float | None:
@@ -70,11 +80,10 @@ class _OnWebGpu(Prepared):
             options = self._ort.SessionOptions()
             options.enable_profiling = True
             options.profile_file_prefix = str(Path(folder, "run"))
-            session = open_session(self._ort, self._model, options, PROVIDER)
-            bindings = bound(self._ort, session, self._data, "cpu")
+            live = _Live(self._ort, self._model, self._data, options)
             for turn in range(1 + calls):
-                session.run_with_iobinding(bindings[turn % len(bindings)])
-            path = Path(session.end_profiling())
+                live.run(turn % len(live.bindings))
+            path = Path(live.session.end_profiling())
             events = json.loads(path.read_text("utf-8"))
         return kernel_seconds(events, calls)
 

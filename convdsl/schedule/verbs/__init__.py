@@ -25,6 +25,7 @@ from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
 from convdsl.schedule.verbs.tile import Tile
+from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
@@ -32,8 +33,8 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
-        Materialise, Inline, Gather, Solve, Phases, Columns, Toom, Reindex, Layout, Pack, Pad,
-        Rfactor, Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll, Vectorize,
+        Materialise, Inline, Gather, Solve, Phases, Columns, Toeplitz, Toom, Reindex, Layout, Pack,
+        Pad, Rfactor, Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll, Vectorize,
         Partial, Compute,
     )
 }  # fmt: skip
