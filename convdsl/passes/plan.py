@@ -60,11 +60,15 @@ def choose_numpy(
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a choice for WGSL has to keep to: the accuracy class, the bytes of a buffer, the GPU."""
+    """What a choice for WGSL has to keep to: the accuracy class, the bytes of a buffer, the GPU.
+
+    On a `software` adapter tiles in workgroup memory gain nothing.
+    """
 
     accuracy: str = "standard"
     buffer: int = 2**27
     gpu: Gpu = TYPICAL_GPU
+    software: bool = False
 
 
 def choose_wgsl(
@@ -202,6 +206,9 @@ def _wgsl(
     if any(e.as_int() is None for e in (batch, m, n, k)):
         return Choice("phases", "an implicit matrix product, of any size")
     shape = " x ".join(str(e) for e in (m, n, k))
+    if bounds.software and wanted is None:
+        reason = "the adapter is a CPU: blocks in registers instead of tiles in workgroup memory"
+        return Choice("gather", f"{shape} (rows x columns x terms), and {reason}")
     toom = _toom(piece, data_first, wanted, bounds)
     if toom is not None:
         return toom
