@@ -37,6 +37,7 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 LANES = 4
 WRITTEN_TAPS = 8  # taps that are written out
 WRITTEN = 64  # terms that are written out, with those of all taps
+REGISTERS = 512  # products that are written out
 TERMS = 16  # terms that are read at a time
 MANY = 2**19  # results that fill a large GPU with workgroups
 LONG_STEP = 8  # results a step from which on a thread of a CPU keeps a part of it
@@ -108,7 +109,7 @@ def block_of(shape: Shape, limits: WorkgroupLimits) -> Block:
     are read at a time. A CPU runs few threads, and each keeps as much as its registers hold.
     """
     if limits.software:
-        if shape.step >= LONG_STEP and shape.step % LANES == 0:
+        if shape.step >= LONG_STEP:
             return Block(8, 4, 1, SOFTWARE_THREADS, phase=True)
         along = lcm(shape.step, LANES)
         return Block(-(-16 // along) * along, 4, 1, SOFTWARE_THREADS)
@@ -137,6 +138,7 @@ class _Direct:
         self.name = name
         self.block = block
         self.shape = shape
+        self.results = 1  # that a thread makes
         self.data: frozenset[str] = frozenset()  # the tensors that are read along the result
 
     @property
@@ -172,6 +174,9 @@ class _Direct:
         made, mine, vector = self.along(fastest.name, along)
         outer += made
         own += mine
+        nest = self.builder.state.nest(name)
+        kept = [nest.loop(n).extent.as_int() or 1 for n in (*own, *vector)]
+        self.results = prod(kept) * self.block.times
         groups, terms = self.terms(taps)
         grid, again, lane = self.lanes(outer, (*groups, *terms, *own, *vector))
         own = [*again, *own]
@@ -247,8 +252,12 @@ class _Direct:
         extents = {v.name: v.extent.as_int() or 1 for v in self.reduction.vars}
         serial = sorted((n for n in extents if n not in taps), key=lambda n: extents[n])
         written: list[str] = []
-        counts = {tap: _written(extents[tap]) for tap in taps}
-        together = min(self.block.terms, WRITTEN // prod(counts.values()))
+        room = min(WRITTEN, max(1, REGISTERS // self.results))
+        counts: dict[str, int] = {}
+        for tap in reversed(taps):
+            counts[tap] = _written(extents[tap], room)
+            room //= counts[tap]
+        together = min(self.block.terms, room)
         if serial and together > 1:
             outside, inside = self.split(serial.pop(), together, "group", "in")
             serial.append(outside)
@@ -303,8 +312,9 @@ def _tensors(value: Expr) -> frozenset[str]:
     return frozenset(load.access.tensor for load in loads(value))
 
 
-def _written(count: int) -> int:
+def _written(count: int, room: int) -> int:
     """How many taps are written out at a time: all of a few, else a divisor where there is one."""
-    if count <= WRITTEN_TAPS:
+    most = min(WRITTEN_TAPS, room)
+    if count <= most:
         return count
-    return next((n for n in range(WRITTEN_TAPS, 3, -1) if count % n == 0), WRITTEN_TAPS)
+    return next((n for n in range(most, 3, -1) if count % n == 0), most)

@@ -94,6 +94,16 @@ def test_sizes_that_are_symbols_have_one_thread_a_result() -> None:
     assert str(kernel.schedule).splitlines()[1:-1] == ["    gather y"]
 
 
+@pytest.mark.parametrize("limits", ["webgpu", "software"])
+@pytest.mark.parametrize("stride", [7, 27, 147, 441])
+def test_long_odd_steps(stride: int, limits: str) -> None:
+    """No thread keeps more than registers can hold, and no text is too long."""
+    for taps in (1, stride, 8 * stride + 1):
+        kernel = layer((2, 5), 40, taps, stride, limits=limits)
+        assert "workgroup>" not in kernel.source
+        assert kernel.source.count("\n") < 3000
+
+
 def test_a_profile_that_is_none() -> None:
     with pytest.raises(CdslError, match="software"):
         convdsl.compile(FIR, target="wgsl", limits="cpu")

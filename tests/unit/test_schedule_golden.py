@@ -105,7 +105,7 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     "taps": (
         UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "taps y over o, k -> j", "map y: o -> thread",
     ),
-    "stage_of_a_window": (
+    "stage_of_a_box": (
         UP, {"C": 2, "L": 8, "K": 8, "Q": 24},
         "taps y over o, k -> j\nsplit y: o by 4 -> q, e\norder y: q, c, j, e\nsplit y: j by 2 -> ja, ji",
         "stage y: x at ja in register\nstage y: w at ja in register",
