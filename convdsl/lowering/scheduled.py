@@ -93,6 +93,5 @@ def _words(nest: Nest) -> str:
     """The tile of a workgroup; where none is in its memory, what a thread keeps in registers."""
     if nest.stages and all(s.memory == "register" for s in nest.stages):
         inside = [x for x in nest.loops if not x.reduced and x.level not in ("grid", "thread")]
-        count = product(x.extent for x in inside)
-        return f"{count} result{'' if count == 1 else 's'} a thread, in registers"
+        return f"{product(x.extent for x in inside)} a thread"
     return tiling_of(nest).words
