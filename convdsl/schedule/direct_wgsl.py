@@ -41,16 +41,17 @@ REGISTERS = 512  # products that are written out
 TERMS = 16  # terms that are read at a time
 MANY = 2**19  # results that fill a large GPU with workgroups
 LONG_STEP = 8  # results a step from which on a thread of a CPU keeps a part of it
-SOFTWARE_THREADS = 64
+FEW_THREADS = 64  # of a workgroup, where there are few of them or each has much to do
+DEEP = 24  # terms from which on a sum takes longer than its stores
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """What one thread makes: `along` neighbours, or steps of one phase, for each of `rows` channels.
 
-    Where there are no channels it makes twice as many along instead of several rows. It does so at
-    `times` places, those of all threads lying in between. `terms` of the longest sum are read at a time;
-    `threads` are those of a workgroup.
+    With `wide` it makes twice as many along where there are no channels. It does so at `times` places,
+    those of all threads lying in between. `terms` of the longest sum are read at a time; `threads` are
+    those of a workgroup.
     """
 
     along: int
@@ -59,6 +60,7 @@ class Block:
     threads: int = 256
     phase: bool = False
     times: int = 1
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,14 @@ def block_of(shape: Shape, limits: WorkgroupLimits) -> Block:
     """
     if limits.software:
         if shape.step >= LONG_STEP:
-            return Block(8, 4, 1, SOFTWARE_THREADS, phase=True)
+            return Block(8, 4, 1, FEW_THREADS, phase=True, wide=True)
         along = lcm(shape.step, LANES)
-        return Block(-(-16 // along) * along, 4, 1, SOFTWARE_THREADS)
-    terms = min(TERMS, shape.longest)
-    threads = min(256, limits.threads) if shape.results >= MANY else 64
-    return Block(LANES if shape.whole else 1, 1, terms, threads)
+        return Block(-(-16 // along) * along, 4, 1, FEW_THREADS, wide=True)
+    along, many = LANES if shape.whole else 1, shape.results >= MANY
+    if shape.longest >= DEEP and many:
+        along = shape.step if along == 1 and shape.step < LONG_STEP else along
+        return Block(along, 2, TERMS // 2, FEW_THREADS)
+    return Block(along, 1, TERMS, min(256, limits.threads) if many else FEW_THREADS)
 
 
 def direct(builder: Builder, name: str, limits: WorkgroupLimits) -> bool:
@@ -169,7 +173,7 @@ class _Direct:
             outside, inside = self.split(row, self.block.rows, "block", "own")
             outer[outer.index(row)] = outside
             own.append(inside)
-        elif self.block.rows > 1:
+        elif self.block.wide:
             along *= 2
         made, mine, vector = self.along(fastest.name, along)
         outer += made
