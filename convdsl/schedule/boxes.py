@@ -9,12 +9,10 @@ Neighbouring results share elements; a copy with one for each iteration would ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product as combinations
-from math import gcd, prod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
 
-from convdsl.ir.atoms import Monomial
 from convdsl.ir.expr import (
     Access,
     Expr,
@@ -32,9 +30,9 @@ from convdsl.ir.expr import (
 from convdsl.ir.index import Index, const, floordiv, sym
 from convdsl.ir.interval import Interval, always
 from convdsl.passes.names import Names
+from convdsl.schedule.box_axes import VECTOR, Axis, axes_of, distinct, iterations, widened
 from convdsl.schedule.nest import Loop
 
-VECTOR = 4
 MOST = 4096  # iterations that are looked at
 
 
@@ -51,34 +49,6 @@ class Box:
     place: Index
     tests: tuple[Pred, ...]
     met: tuple[Pred, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part `place` of an index, a multiple of `step`: `low` steps and on, `extent` of them."""
-
-    place: Index
-    step: int
-    low: int
-    extent: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """An index as what other loops say, `base`, and what the moving loops do: its `parts`."""
-
-    index: Index
-    base: Index
-    parts: tuple[_Part, ...]
-
-    @property
-    def extent(self) -> int:
-        return prod(p.extent for p in self.parts)
-
-    @property
-    def free(self) -> frozenset[str]:
-        """The loops that move it."""
-        return frozenset().union(*(p.place.free for p in self.parts))
 
 
 def box_of(
@@ -100,14 +70,14 @@ def box_of(
     counts = {x.name: x.extent.as_int() or 0 for x in moving}
     if prod(counts.values()) > MOST:
         return None
-    live = list(_iterations(counts, [p for p in sure if p.index.free <= within]))
-    axes = _axes(factor, within, live)
+    live = list(iterations(counts, [p for p in sure if p.index.free <= within]))
+    axes = axes_of(factor, within, live)
     merged = _merged(factor, axes)
     if merged != factor:
-        factor, axes = merged, _axes(merged, within, live)
-    if axes is None or not _distinct(axes) or prod(a.extent for a in axes) > len(live):
+        factor, axes = merged, axes_of(merged, within, live)
+    if axes is None or not distinct(axes) or prod(a.extent for a in axes) > len(live):
         return None
-    wide = _widened(factor, axes)
+    wide = widened(factor, axes)
     if wide is None and prod(a.extent for a in axes) == len(live):
         return None
     axes = wide or axes
@@ -135,58 +105,7 @@ def box_of(
     return _box(value, made, place, left, met, lane)
 
 
-def _iterations(
-    counts: Mapping[str, int], conditions: Sequence[Pred]
-) -> Iterator[Mapping[str, int]]:
-    """The iterations of loops in which conditions on them alone hold."""
-    for values in combinations(*map(range, counts.values())):
-        at = dict(zip(counts, values, strict=True))
-        numbers = [(p.kind, p.index.evaluate(at)) for p in conditions]
-        if all(n >= 0 if kind == "ge" else (n == 0) == (kind == "eq") for kind, n in numbers):
-            yield at
-
-
-def _axes(
-    factor: Expr, moving: frozenset[str], live: Sequence[Mapping[str, int]]
-) -> list[_Axis] | None:
-    """The indices of reads that move, each once; None where one mixes moving loops with others."""
-    out: dict[Index, _Axis] = {}
-    for load in loads(factor):
-        for index in load.access.index:
-            if index in out or not index.free & moving:
-                continue
-            place = Index({m: c for m, c in index.terms if Index({m: 1}).free & moving})
-            if place.free - moving or not live:
-                return None
-            out[index] = _Axis(index, index - place, _parts(place, live))
-    return list(out.values())
-
-
-def _parts(place: Index, live: Sequence[Mapping[str, int]]) -> tuple[_Part, ...]:
-    """An index as digits, where its values are not next to each other: 256*j + e as j and e."""
-    one = _part(place, 1, live)
-    terms = sorted(place.terms, key=lambda t: abs(t[1]))
-    groups: list[list[tuple[Monomial, int]]] = []
-    span = 0
-    for monomial, coefficient in terms:
-        if not groups or abs(coefficient) > span:
-            groups.append([])
-        groups[-1].append((monomial, coefficient))
-        values = [sum((Index(dict(g)) for g in groups), const(0)).evaluate(at) for at in live]
-        span = max(values) - min(values)
-    parts = []
-    for group in reversed(groups):
-        step = gcd(*(c for _, c in group))
-        parts.append(_part(Index(dict(group)), step, live))
-    return (one,) if one.extent <= prod(p.extent for p in parts) else tuple(parts)
-
-
-def _part(place: Index, step: int, live: Sequence[Mapping[str, int]]) -> _Part:
-    values = [place.evaluate(at) // step for at in live]
-    return _Part(place, step, min(values), max(values) - min(values) + 1)
-
-
-def _merged(factor: Expr, axes: list[_Axis] | None) -> Expr:
+def _merged(factor: Expr, axes: list[Axis] | None) -> Expr:
     """The factor with the last dim merged into the one before, where all of it is read."""
     whole = {
         (a.index, a.extent)
@@ -205,36 +124,6 @@ def _merged(factor: Expr, axes: list[_Axis] | None) -> Expr:
         return Load(Access(value.access.tensor, tuple(index), tuple(dims)), value.dtype)
 
     return put(factor)
-
-
-def _distinct(axes: Sequence[_Axis]) -> bool:
-    """Whether no loop moves along two axes: then the box has no elements that nobody reads."""
-    seen: set[str] = set()
-    for axis in axes:
-        if axis.free & seen:
-            return False
-        seen |= axis.free
-    return True
-
-
-def _widened(factor: Expr, axes: list[_Axis]) -> list[_Axis] | None:
-    """With one axis from a multiple of four to another, read as whole vectors; None if none can be."""
-    for axis in axes:
-        reads = [x.access for x in loads(factor) if axis.index in x.access.index]
-        last = all(a.index[-1] == axis.index and axis.index not in a.index[:-1] for a in reads)
-        rows = all(all(c % VECTOR == 0 for _, c in a.dims[-1].terms) for a in reads)
-        *others, part = axis.parts
-        steps = [*(c for m, c in axis.base.terms if m), *(p.step for p in others)]
-        if part.step != 1 or not last or not rows or any(c % VECTOR for c in steps):
-            continue
-        shift = axis.base.constant + sum(p.low * p.step for p in others) + part.low
-        low = part.low - shift % VECTOR
-        extent = -(-(part.low + part.extent - low) // VECTOR) * VECTOR
-        if extent // VECTOR < part.extent:
-            wide = replace(part, low=low, extent=extent)
-            rest = [a for a in axes if a is not axis]
-            return [*rest, replace(axis, parts=(*others, wide))]
-    return None
 
 
 def _moved(index: Index, new: Mapping[Index, Index], moving: frozenset[str]) -> Index | None:

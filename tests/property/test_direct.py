@@ -16,7 +16,8 @@ from convdsl.ir.verify import verify
 from convdsl.lowering.kernels import lower_wgsl
 from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.builder import Builder
-from convdsl.schedule.direct_wgsl import Block, arrange, block_of, shape_of
+from convdsl.schedule.direct_block import Block, block_of, shape_of
+from convdsl.schedule.direct_wgsl import arrange
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.materialise import Materialise
 from convdsl.syntax.parser import parse
