@@ -95,4 +95,5 @@ def block_of(shape: Shape, limits: WorkgroupLimits) -> Block:
     if shape.longest >= DEEP and many:
         along = shape.step if along == 1 and shape.step < LONG_STEP else along
         return Block(along, 2, TERMS // 2, FEW_THREADS)
-    return Block(along, 1, TERMS, min(256, limits.threads) if many else FEW_THREADS)
+    terms, threads = min(TERMS, shape.longest), min(256, limits.threads) if many else FEW_THREADS
+    return Block(along, 1, terms, threads)
