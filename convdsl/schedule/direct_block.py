@@ -91,9 +91,10 @@ def block_of(shape: Shape, limits: WorkgroupLimits) -> Block:
             return Block(8, 4, 1, FEW_THREADS, phase=True, wide=True)
         along = lcm(shape.step, LANES)
         return Block(-(-16 // along) * along, 4, 1, FEW_THREADS, wide=True)
-    along, many = LANES if shape.whole else 1, shape.results >= MANY
-    if shape.longest >= DEEP and many:
-        along = shape.step if along == 1 and shape.step < LONG_STEP else along
+    deep, many = shape.longest >= DEEP, shape.results >= MANY
+    step = shape.step if deep and shape.step < LONG_STEP else 1
+    along = LANES if shape.whole else step
+    if deep and many:
         return Block(along, 2, TERMS // 2, FEW_THREADS)
     terms, threads = min(TERMS, shape.longest), min(256, limits.threads) if many else FEW_THREADS
     return Block(along, 1, terms, threads)
