@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from convdsl.schedule.schedule import Schedule
 
 ACCURACIES = ("strict", "standard", "fast")
-LIMITS = ("webgpu", "adapter")
+LIMITS = ("webgpu", "adapter", "software")
 ALGORITHMS = ("gather", "phases", "columns", "toom")
 
 
@@ -71,7 +71,9 @@ def compile(
         accuracy: "strict", "standard" or "fast": how much rounding plans and schedules may add.
             "strict" only reorders sums; the others allow Toom-Cook, as far as its error is in the
             class.
-        limits: what generated WGSL may use: "webgpu" (any browser) or "adapter" (this machine's).
+        limits: what generated WGSL may use: "webgpu" (any browser), "adapter" (this machine's), or
+            "software" (any browser, but made for an adapter that runs on a CPU, as "adapter" is
+            where this machine's is one).
         dynamic: sizes that stay symbols in the generated text.
         absent: inputs with a default that the kernel goes without: they are constants in the text,
             and no call can pass them. Other inputs with a default may be left out of any call.

@@ -21,7 +21,7 @@ from convdsl.passes.tiles import WorkgroupLimits
 if TYPE_CHECKING:
     from convdsl.backends.wgsl.runtime import DeviceTensor, Runner
 
-PROFILES = ("webgpu", "adapter")
+PROFILES = ("webgpu", "adapter", "software")
 
 
 class WgslBackend(Backend):
@@ -35,6 +35,7 @@ class WgslBackend(Backend):
             limits.max_invocations_per_workgroup,
             limits.max_workgroup_storage_bytes,
             limits.max_storage_binding_bytes,
+            limits.software,
         )
         trace = Trace()
         lowered = lower_to_wgsl(
@@ -51,6 +52,8 @@ def limits_for(profile: str) -> Limits:
     """The limits record of a profile; DeviceError when an adapter is asked for and there is none."""
     if profile == "webgpu":
         return Limits()
+    if profile == "software":
+        return Limits(profile, software=True)
     if profile == "adapter":
         from convdsl.backends.wgsl.runtime import adapter_limits, choose_adapter
 

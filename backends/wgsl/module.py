@@ -20,7 +20,8 @@ Extent3 = tuple[Index, Index, Index]
 class Limits:
     """The limits a module is generated against, in WebGPU's units (bytes, invocations, counts).
 
-    The defaults are the WebGPU specification's: profile `webgpu`, any browser.
+    The defaults are the WebGPU specification's: profile `webgpu`, any browser. On a `software` adapter,
+    which runs on a CPU, workgroup memory is memory like any other.
     """
 
     profile: str = "webgpu"
@@ -31,6 +32,7 @@ class Limits:
     max_storage_buffers: int = 8
     max_storage_binding_bytes: int = 134217728
     max_buffer_bytes: int = 268435456
+    software: bool = False
     features: frozenset[str] = frozenset()
 
 

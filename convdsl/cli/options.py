@@ -154,8 +154,10 @@ accuracy_option = click.option(
     "fast allow Toom-Cook too.",
 )  # fmt: skip
 limits_option = click.option(
-    "--limits", type=click.Choice(["webgpu", "adapter"]), default="webgpu", show_default=True,
-    help="What WGSL may use: what any browser has, or what this machine's adapter has.",
+    "--limits", type=click.Choice(["webgpu", "adapter", "software"]), default="webgpu",
+    show_default=True,
+    help="What WGSL is made for: any browser, this machine's adapter, or any browser on an adapter "
+    "that runs on the CPU.",
 )  # fmt: skip
 cap_option = click.option(
     "--cap", type=click.FloatRange(0.001), default=CAP / 2**20, show_default="64", metavar="MIB",

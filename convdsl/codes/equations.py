@@ -1,4 +1,4 @@
-"""E065x, E066x: schedules, the steps that make further equations."""
+"""E065x, E066x, E0697: schedules, the steps that make further equations, and `taps`."""
 
 from __future__ import annotations
 
@@ -198,6 +198,17 @@ TABLE: dict[str, Code] = {
         `pad z: c to 16` makes the operands of `z` longer along `c`, with zeros. So they are tensors that
         the program makes for `z` alone, by `toom`, `pack` or a `let`, and read an element an index; an
         input is what the caller gives. Where the index is free, `z` is such a tensor, too.
+        """,
+    ),
+    "E0697": code(
+        "a relation without taps of its own",
+        """
+        `taps` solves the relation of one index of the result with coefficient 1, and two summed
+        ones, all three from zero and with coefficients that are numbers:
+
+            taps y over o, k -> j               # l*stride + k*dilation == o + pad
+
+        The message shows the equation. `solve` and `gather` need less.
         """,
     ),
 }

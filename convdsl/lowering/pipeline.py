@@ -117,7 +117,8 @@ def lower_to_wgsl(
     gpu: Gpu = TYPICAL_GPU,
 ) -> Lowered:
     system, begun = _begin(system, given, trace, accuracy)
-    choices = choose_wgsl(begun, algorithm, Bounds(accuracy, limits.buffer, gpu))
+    bounds = Bounds(accuracy, limits.buffer, gpu, limits.software)
+    choices = choose_wgsl(begun, algorithm, bounds)
     schedule, _ = default_schedule(system, choices, limits, given, accuracy, gpu)
     trace.steps["schedule"] = str(schedule)
     state = schedule.replay(system, accuracy=accuracy)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from convdsl.ir.index import product
 from convdsl.lowering.tiling import tiling_of
 from convdsl.passes.plan import Algorithm, Choice
+from convdsl.schedule.nest import Nest
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.state import State
 from convdsl.schedule.transforms import transform_of
@@ -35,7 +37,7 @@ def choices_of(
                 algorithm = "columns"
             elif verbs & {"phases", "solve", "toeplitz"}:
                 algorithm = "phases"
-            elif "gather" in verbs:
+            elif verbs & {"gather", "taps"}:
                 algorithm = "gather"
             out[name] = Choice(algorithm, SAID)
     return out
@@ -84,4 +86,12 @@ def tiles_of(state: State) -> dict[str, str]:
         for name, nest in state.nests.items()
         if nest.reduction is not None and transform_of(nest.piece, state.system) is None
     }
-    return {name: tiling_of(nest).words for name, nest in sums.items()}
+    return {name: _words(nest) for name, nest in sums.items()}
+
+
+def _words(nest: Nest) -> str:
+    """The tile of a workgroup; where none is in its memory, what a thread keeps in registers."""
+    if nest.stages and all(s.memory == "register" for s in nest.stages):
+        inside = [x for x in nest.loops if not x.reduced and x.level not in ("grid", "thread")]
+        return f"{product(x.extent for x in inside)} a thread"
+    return tiling_of(nest).words

@@ -117,6 +117,18 @@ def split_relation(
 
     `fresh` are new names for block, phase and tap block; `taken` are names that no index may have.
     """
+    found = split_of(piece, output, tap)
+    if found is None:
+        return None
+    reduction, pred, split = found
+    variables = {v.name for v in (*piece.vars, *reduction.vars)}
+    names = Names({*variables, *fresh, *taken})
+    dense, holes = _split(piece, reduction, pred, split, fresh, names)
+    return (simplified(dense), *(simplified(h) for h in holes))
+
+
+def split_of(piece: Piece, output: str, tap: str) -> tuple[Reduce, Pred, PhaseSplit] | None:
+    """The reduction, its relation between `output` and `tap`, and the phases of that."""
     found = equation_with(piece, output, tap)
     if found is None:
         return None
@@ -129,11 +141,15 @@ def split_relation(
     if data not in {v.name for v in reduction.vars}:
         return None
     split = split_phases(form, variables[output], variables[data], variables[tap])
-    if split is None:
-        return None
-    names = Names({*variables, *fresh, *taken})
-    dense, holes = _split(piece, reduction, pred, split, fresh, names)
-    return (simplified(dense), *(simplified(h) for h in holes))
+    return None if split is None else (reduction, pred, split)
+
+
+def rewritten(
+    piece: Piece, pred: Pred, reads: tuple[Pred, ...], fresh: Var, values: dict[str, Index]
+) -> Piece:
+    """The piece with reduced variables replaced by `fresh`, and a relation by what it still asks for."""
+    dense = with_vars(without(piece, pred, reads), tuple(values), (fresh,))
+    return simplified(substituted(dense, values, piece.vars))
 
 
 def equation_with(piece: Piece, *names: str) -> tuple[Reduce, Pred] | None:

@@ -29,6 +29,7 @@ Algorithm = Literal["gather", "phases", "columns", "toom"]
 
 GPU_DEPTH = 24  # terms a result below which staging in workgroup memory does not pay
 GPU_SIDE = 12  # rows or columns below which a tile is mostly empty
+GPU_HOLES = 96  # terms a result up to which tiles do not pay for a second pass over the result
 CPU_WIDTH = 32  # output channels below which one product for all taps beats one for each
 CPU_DEPTH = 4  # terms below which a matrix product is slower than multiply-adds on slices
 
@@ -60,11 +61,15 @@ def choose_numpy(
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a choice for WGSL has to keep to: the accuracy class, the bytes of a buffer, the GPU."""
+    """What a choice for WGSL has to keep to: the accuracy class, the bytes of a buffer, the GPU.
+
+    On a `software` adapter tiles in workgroup memory gain nothing.
+    """
 
     accuracy: str = "standard"
     buffer: int = 2**27
     gpu: Gpu = TYPICAL_GPU
+    software: bool = False
 
 
 def choose_wgsl(
@@ -202,11 +207,24 @@ def _wgsl(
     if any(e.as_int() is None for e in (batch, m, n, k)):
         return Choice("phases", "an implicit matrix product, of any size")
     shape = " x ".join(str(e) for e in (m, n, k))
+    if bounds.software and wanted is None:
+        reason = "the adapter is a CPU: blocks in registers instead of tiles in workgroup memory"
+        return Choice("gather", f"{shape} (rows x columns x terms), and {reason}")
+    terms = k.as_int() or 0
+    if wanted is None and terms <= GPU_HOLES and _has_holes(piece, data_first):
+        reason = "outputs without terms are stored with the rest in one pass"
+        return Choice("gather", f"only {_terms(terms)} a result: {reason}")
     toom = _toom(piece, data_first, wanted, bounds)
     if toom is not None:
         return toom
     times = "" if batch == 1 else f"{batch} times "
     return Choice("phases", f"an implicit matrix product, {times}{shape} (rows x columns x terms)")
+
+
+def _has_holes(piece: Piece, data_first: Sequence[str]) -> bool:
+    """Whether there are outputs that no term reaches."""
+    form = dense_form(piece, data_first)
+    return form is not None and len(form.pieces) > 1
 
 
 def _toom(

@@ -20,11 +20,15 @@ Reads = Literal["tested", "plain", "padded", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class WorkgroupLimits:
-    """What a workgroup may use, invocations and bytes of memory, and the bytes of a buffer."""
+    """What a workgroup may use, invocations and bytes of memory, and the bytes of a buffer.
+
+    On a `software` adapter that memory is no faster than any other.
+    """
 
     threads: int
     bytes: int
     buffer: int = 2**27
+    software: bool = False
 
 
 @dataclass(frozen=True, slots=True)

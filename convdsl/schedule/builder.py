@@ -21,11 +21,12 @@ from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.solve import Solve
+from convdsl.schedule.verbs.taps import Taps
 from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.syntax.scene import RESERVED
 
-RELATIONS = Gather | Solve | Phases | Columns | Rfactor | Toeplitz | Toom
+RELATIONS = Gather | Solve | Phases | Taps | Columns | Rfactor | Toeplitz | Toom
 
 
 class Builder:

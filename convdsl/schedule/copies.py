@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Var, map_index
 from convdsl.ir.index import Index, const, product, sym, total
-from convdsl.ir.interval import always, implied, ranges_of
+from convdsl.ir.interval import Interval, always, implied, ranges_of
 from convdsl.ir.loop import Buffer, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.guards import reads_inside
 from convdsl.passes.names import Names
+from convdsl.schedule.boxes import Box, box_of
 from convdsl.schedule.nest import Loop, Nest, Stage, conditions_of, operands
 from convdsl.schedule.rejoin import merged_loads, settled
 from convdsl.schedule.windows import Window, window_of
@@ -23,6 +24,9 @@ Body = tuple[Stmt, ...]
 @dataclass(frozen=True, slots=True)
 class Copy:
     """A stage with its buffer: rows over summed loops, columns over free ones or over a `window`.
+
+    Or columns over the `box` of what is read, where several iterations share elements; its `bounds` are
+    all that is tested then.
 
     `conditions` are those under which the operand is read; elsewhere the copy holds zero. `bounds` keep
     its reads inside of their tensors where other loops than its own do so in the sum. Where a `spared`
@@ -40,6 +44,7 @@ class Copy:
     spared: tuple[Pred, ...] = ()
     window: Window | None = None
     source: Copy | None = None
+    box: Box | None = None
 
     @property
     def put(self) -> dict[str, Index]:
@@ -48,6 +53,8 @@ class Copy:
 
     def tests(self, pending: Sequence[Pred]) -> tuple[Pred, ...]:
         """What to test of an element, of the conditions those that are still pending."""
+        if self.box is not None:
+            return self.bounds
         mine = (p for p in self.conditions if p in pending)
         return (*(Pred(p.kind, p.index.substitute(self.put)) for p in mine), *self.bounds)
 
@@ -59,6 +66,8 @@ class Copy:
         """The element for the current iteration of all loops, or of those that fill the copy."""
         windowed = self.window is not None and not filled
         column = self.window.place if self.window and windowed else _flat(self.columns)
+        if self.box is not None and not filled:
+            column = self.box.place
         return Access(self.buffer.name, (*lanes, _flat(self.rows), column), self.buffer.dims)
 
     def load(self, lanes: tuple[Index, ...]) -> Load:
@@ -74,6 +83,7 @@ class Extent:
     rows: tuple[Loop, ...]
     columns: tuple[Loop, ...]
     window: Window | None
+    box: Box | None = None
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -85,8 +95,11 @@ def extent_of(
 ) -> Extent:
     """What a stage copies in one iteration of its loop."""
     moving = moving_loops(nest, stage, threads)
-    window, spared = window_of(_value(nest, stage), moving), _of_results(nest)
     own = _own(nest, stage, conditions)
+    box = _box(nest, stage, moving, own)
+    if box is not None:
+        return Extent((), box.loops, None, box)
+    window, spared = window_of(_value(nest, stage), moving), _of_results(nest)
     if window is None or not all(window.carries(p.index) or p in spared for p in own):
         rows, columns = (tuple(x for x in moving if x.reduced == r) for r in (True, False))
         return Extent(rows, columns, None)
@@ -95,6 +108,33 @@ def extent_of(
     lanes = Loop(names.fresh(f"{stage.name}_lane"), const(VECTOR), False)
     rows = tuple(x for x in moving if x.name not in window.coefficients)
     return Extent(rows, (quads, lanes), window)
+
+
+def _box(
+    nest: Nest, stage: Stage, moving: Sequence[Loop], conditions: Sequence[Pred]
+) -> Box | None:
+    """What a copy in registers holds of an operand that no tile holds, where iterations share it."""
+    tiles = {s.operand for s in nest.stages if s.memory == "workgroup"}
+    if stage.memory == "workgroup" or stage.operand in tiles:
+        return None
+    known = ranges_of(Var(x.name, const(0), x.extent) for x in nest.loops)
+    value = map_index(_factor(nest, stage), lambda i: _settled(nest, nest.put(i), known))
+    tests = {p: Pred(p.kind, _settled(nest, p.index, known)) for p in conditions}
+    sure = [t for p, t in tests.items() if written_out(nest, p, known)]
+    tests = {p: t for p, t in tests.items() if t not in sure}
+    return box_of(value, moving, tests, sure, known, nest.names())
+
+
+def written_out(nest: Nest, pred: Pred, known: Mapping[str, Interval]) -> bool:
+    """Whether a condition is known for each copy of the text, so that testing it costs nothing."""
+    free = _settled(nest, pred.index, known).free
+    return free <= {x.name for x in nest.loops if x.level in ("unroll", "vector")}
+
+
+def _settled(nest: Nest, index: Index, known: Mapping[str, Interval]) -> Index:
+    """An index over the loops, without those of one iteration and without needless divisions."""
+    once = {x.name: const(0) for x in nest.loops if x.extent == 1}
+    return settled(index.substitute(once), known)
 
 
 def _factor(nest: Nest, stage: Stage) -> Expr:
@@ -172,6 +212,9 @@ def _copy(
     else:
         own = tuple(x.extent for x in threads)
         buffer = Buffer(names.fresh(f"{stage.name}_row"), dtype, own + dims, "register", len(own))
+    if extent.box is not None:
+        box = extent.box
+        return Copy(stage, box.value, (), box.loops, buffer, box.met, box.tests, box=box)
     spared = tuple(
         p for p in mine if p in _of_results(nest) and not (window and window.carries(p.index))
     )

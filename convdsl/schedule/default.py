@@ -19,6 +19,7 @@ from convdsl.passes.toom_accuracy import block_of
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.default_product import LANES, Window, depth_of, tile_product
 from convdsl.schedule.default_windows import Windows, lay_out, pays, windows_of
+from convdsl.schedule.direct_wgsl import direct
 from convdsl.schedule.packing import packs
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.transforms import transform_of, transform_steps
@@ -91,9 +92,11 @@ class _Builder(Builder):
             columns = self.tensor("columns")
             self.do(Columns(name, columns))
             self.product(columns)
-        summed = self.few(name)
-        if summed != name or equation_with(self.state.pieces()[name]) is not None:
-            self.do(Gather(summed))
+        summed = name if self.limits.software else self.few(name)
+        for made in dict.fromkeys((summed, name)):
+            arranged = direct(self, made, self.limits)
+            if not arranged and equation_with(self.state.pieces()[made]) is not None:
+                self.do(Gather(made))
 
     def transformed(self, name: str, results: int) -> Sequence[str]:
         """Toom-Cook: the tensors of both transforms and of the product."""

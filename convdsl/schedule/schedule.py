@@ -38,6 +38,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.taps import Taps
 from convdsl.schedule.verbs.tile import Tile
 from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
@@ -162,6 +163,9 @@ class Schedule:
         self, equation: str, output: str, tap: str, block: str, phase: str, taps: str
     ) -> Schedule:
         return self.then(Phases(equation, output, tap, block, phase, taps))
+
+    def taps(self, equation: str, output: str, tap: str, taps: str) -> Schedule:
+        return self.then(Taps(equation, output, tap, taps))
 
     def columns(self, equation: str, name: str) -> Schedule:
         return self.then(Columns(equation, name))

@@ -11,9 +11,9 @@ from convdsl.ir.loop import Buffer, For, If, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.reduce_loops import ACCUMULATE, FLUSH, identity
 from convdsl.schedule.check import refuse_tail
-from convdsl.schedule.copies import Copy, copies_of, fill_row
+from convdsl.schedule.copies import Copy, copies_of, fill_row, written_out
 from convdsl.schedule.filling import filling_of
-from convdsl.schedule.nest import Loop, factors, operands
+from convdsl.schedule.nest import Loop, factors, operands, result_conditions
 from convdsl.schedule.prefetch import Ahead, Prefetch, sequence
 
 if TYPE_CHECKING:
@@ -149,12 +149,18 @@ class Sum:
 
     def _tested(self, pred: Pred) -> bool:
         """Whether a term has to be tested for a condition; E0634 for a `pad` that is none."""
+        if written_out(self.nest, pred, self.kernel.known):
+            return True
         loops = pred.index.free & self.kernel.every
         depend = {n: self.nest.depends_on(f) for n, f in operands(self.reduction).items()}
         around = [n for n, on in depend.items() if loops <= on]
         nearest = self._nearest()
-        if around and all(n in nearest and nearest[n].covers(pred) for n in around):
+        covered = {n for n in nearest if nearest[n].covers(pred)}
+        bounded = {n for n in nearest if nearest[n].box is not None}
+        if around and covered and set(around) <= covered | bounded:
             return False  # copies hold zero where it matters, and nothing else is read there
+        if bounded == set(depend) and pred in result_conditions(self.nest):
+            return False  # nothing is read there either, and what comes of it is no result
         if self.kernel.policies.get(pred) != "pad":
             return True
         reduced = any(x.name in loops for x in self.nest.loops if x.reduced)

@@ -39,6 +39,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.taps import Taps
 from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
@@ -84,9 +85,11 @@ class Draw(Chooser):
         summed = ([v.name for v in nest.reduction.vars] if nest.reduction else []) or ["k"]
         if self.chance(3):
             free = summed = list(WILD)
-        kind = self.number(0, 15)
-        if kind >= 14:
+        kind = self.number(0, 17)
+        if kind >= 16:
             return self.toeplitz(state, equation, free, summed)
+        if kind >= 14:
+            return Taps(equation, self.pick(free), self.pick(summed), self.new(state, nest))
         if kind >= 12:
             length = self.pick(_FACTORS if self.chance(95) else _ODD_FACTORS)
             part = self.new(state, nest)

@@ -35,7 +35,9 @@ def once_and_rest(kernel: convdsl.Kernel) -> tuple[str, list[str]]:
     """What `Ran` shows of the fold, and of a later call."""
     if kernel.target == "numpy":
         return f"make_{folded(kernel)}", []
-    return "v_elements", ["y_phases"]
+    options = kernel.options
+    plain = options.algorithm == "phases" or bool(options.dynamic & {"C", "M"})
+    return "v_elements" if plain else "v_product", ["y_phases"]
 
 
 HOWS: list[dict[str, Any]] = [

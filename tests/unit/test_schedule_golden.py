@@ -42,6 +42,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.taps import Taps
 from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
 from convdsl.schedule.verbs.unroll import Unroll
@@ -100,6 +101,15 @@ CASES: dict[str, tuple[str, dict[str, int], str, str, str]] = {
     "phases": (
         UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "phases y over o, k -> t, r, j",
         "map y: t -> thread\nmap y.hole: t_gap -> thread",
+    ),
+    "taps": (
+        UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "taps y over o, k -> j", "map y: o -> thread",
+    ),
+    "stage_of_a_box": (
+        UP, {"C": 2, "L": 8, "K": 8, "Q": 24},
+        "taps y over o, k -> j\nsplit y: o by 4 -> q, e\norder y: q, c, j, e\nsplit y: j by 2 -> ja, ji",
+        "stage y: x at ja in register\nstage y: w at ja in register",
+        "map y: q -> thread\norder y: q, c, ja, ji, e\nunroll y: ji, e",
     ),
     "columns": (
         UP, {"C": 2, "L": 5, "K": 3, "Q": 24}, "", "columns y -> col",
@@ -394,6 +404,7 @@ def test_methods_make_the_same_steps() -> None:
         .gather("y")
         .solve("y", "l")
         .phases("y", "o", "k", "t", "r", "j")
+        .taps("y", "o", "k", "j")
         .columns("y", "col")
         .toeplitz("y", "o", "l", 32, "q", "u", "a")
         .toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z"))
@@ -419,7 +430,7 @@ def test_methods_make_the_same_steps() -> None:
     )
     assert made.steps == (
         Materialise("h"), Inline("e"), Gather("y"), Solve("y", "l"),
-        Phases("y", "o", "k", "t", "r", "j"), Columns("y", "col"),
+        Phases("y", "o", "k", "t", "r", "j"), Taps("y", "o", "k", "j"), Columns("y", "col"),
         Toeplitz("y", "o", "l", 32, "q", "u", "a"),
         Toom("y", "t", "j", 4, ("xt", "wt", "zt"), ("tile", "u", "z")),
         Reindex("y", "x", ("c", "j", "t"), "xs"),

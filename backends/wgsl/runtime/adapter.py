@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from convdsl.backends.wgsl.module import Limits
@@ -131,14 +131,15 @@ def describe(handle: Any) -> AdapterInfo:
     name = str(info.get("device") or info.get("description") or "unnamed adapter")
     kind = _TYPES.get(str(info.get("adapter_type", "")).lower(), "unknown")
     features = frozenset(str(f) for f in handle.features)
+    software = kind == "cpu" or any(s in name.lower() for s in _SOFTWARE)
     return AdapterInfo(
         name=name,
         vendor=str(info.get("vendor", "")),
         backend=str(info.get("backend_type", "")).lower(),
         type=kind,
         driver=str(info.get("description", "")),
-        is_software=kind == "cpu" or any(s in name.lower() for s in _SOFTWARE),
-        limits=limits_of(name, handle.limits, features),
+        is_software=software,
+        limits=replace(limits_of(name, handle.limits, features), software=software),
         features=tuple(sorted(features)),
         handle=handle,
     )

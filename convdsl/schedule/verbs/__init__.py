@@ -24,6 +24,7 @@ from convdsl.schedule.verbs.solve import Solve
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.swizzle import Swizzle
+from convdsl.schedule.verbs.taps import Taps
 from convdsl.schedule.verbs.tile import Tile
 from convdsl.schedule.verbs.toeplitz import Toeplitz
 from convdsl.schedule.verbs.toom import Toom
@@ -33,8 +34,9 @@ from convdsl.schedule.verbs.vectorize import Vectorize
 VERBS: dict[str, type[Step]] = {
     verb.verb: verb
     for verb in (
-        Materialise, Inline, Gather, Solve, Phases, Columns, Toeplitz, Toom, Reindex, Layout, Pack,
-        Pad, Rfactor, Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll, Vectorize,
+        Materialise, Inline, Gather, Solve, Phases, Taps, Columns, Toeplitz, Toom, Reindex, Layout,
+        Pack, Pad, Rfactor, Split, Fuse, Order, Map, Swizzle, Stage, Pipeline, Interior, Unroll,
+        Vectorize,
         Partial, Compute,
     )
 }  # fmt: skip

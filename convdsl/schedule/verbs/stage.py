@@ -23,7 +23,8 @@ class Stage(LoopStep):
                  y[i, j] += x[...] * w[...]          for ki, i, j
                                                        y[i, j] += x_tile[ki, i] * w[...]
 
-    In `workgroup` memory all threads fill and share a tile; in `register`s each has a row of its own.
+    In `workgroup` memory all threads fill and share a tile; in `register`s each has a row of its own,
+    with each element once where iterations written out share them.
     Where a tail or the domain leaves out a term the copy is zero, so a product needs no test. `pad`
     widens rows of a tile by that many elements, against bank conflicts; by a multiple of four they
     are still read as vectors.
