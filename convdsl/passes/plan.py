@@ -18,6 +18,7 @@ from convdsl.machine.facts import TYPICAL_CPU, TYPICAL_GPU, Cpu, Gpu
 from convdsl.passes.columns import Columns, columns_of
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.phases import DenseForm, Phased, dense_form, the_reduction
+from convdsl.passes.plan_direct import direct_pays
 from convdsl.passes.plan_toeplitz import ToeplitzPlan, plan_toeplitz
 from convdsl.passes.plan_toom import ToomPlan, plan_toom
 from convdsl.passes.plan_toom_cpu import plan_toom_cpu
@@ -215,8 +216,11 @@ def _wgsl(
         reason = "outputs without terms are stored with the rest in one pass"
         return Choice("gather", f"only {_terms(terms)} a result: {reason}")
     toom = _toom(piece, data_first, wanted, bounds)
+    if wanted is None and direct_pays(gemm, bounds.gpu, toom):
+        reason = "blocks in registers are estimated to be faster than tiles in workgroup memory"
+        return Choice("gather", f"only {_terms(terms)} a result: {reason}")
     if toom is not None:
-        return toom
+        return _toom_choice(toom, wanted == "toom", bounds.gpu)
     times = "" if batch == 1 else f"{batch} times "
     return Choice("phases", f"an implicit matrix product, {times}{shape} (rows x columns x terms)")
 
@@ -229,14 +233,13 @@ def _has_holes(piece: Piece, data_first: Sequence[str]) -> bool:
 
 def _toom(
     piece: Piece, data_first: Sequence[str], wanted: Algorithm | None, bounds: Bounds
-) -> Choice | None:
+) -> ToomPlan | None:
     """Toom-Cook where it is asked for or estimated to be faster, and the class allows it."""
     form = dense_form(piece, data_first)
     if form is None or wanted not in (None, "toom"):
         return None
     forced = wanted == "toom"
-    found = plan_toom(form.pieces[0], bounds.gpu, bounds.accuracy, bounds.buffer, forced)
-    return None if found is None else _toom_choice(found, forced, bounds.gpu)
+    return plan_toom(form.pieces[0], bounds.gpu, bounds.accuracy, bounds.buffer, forced)
 
 
 def _toom_choice(found: ToomPlan, forced: bool, machine: Cpu | Gpu) -> Choice:

@@ -14,7 +14,7 @@ from convdsl.ir.expr import Var, free_names, loads
 from convdsl.ir.index import product
 from convdsl.machine.facts import Gpu
 from convdsl.passes.contraction import Contraction, contraction_of
-from convdsl.passes.tiles import Shape, estimate, reads_of, shape_of
+from convdsl.passes.tiles import Shape, estimate, reads_of, shape_of, stores_apart
 from convdsl.passes.toom import Filter, filter_of
 from convdsl.passes.toom_accuracy import most_results, within
 from convdsl.passes.toom_points import LEAST, MOST_TAPS
@@ -42,7 +42,7 @@ def plan_toom(
     if case is None:
         return None
     found, shape, gemm = case.found, case.shape, case.found.product
-    direct = estimate(gpu, shape, reads_of(gemm))
+    direct = estimate(gpu, shape, reads_of(gemm), stores_apart(gemm.piece))
     direct += 4 * shape.batch * shape.m * shape.n / gpu.bandwidth
     plans = [
         ToomPlan(m, case.taps, _seconds(gpu, found, shape, m) / direct)

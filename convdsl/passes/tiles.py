@@ -8,9 +8,11 @@ tiling that was chosen took at most 1.14 of the time of the best one; smaller GP
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from convdsl.ir.equation import Piece
+from convdsl.ir.index import const
 from convdsl.machine.facts import Gpu
 from convdsl.passes.contraction import Contraction
 
@@ -74,6 +76,7 @@ PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 LEAST_TERMS = 128  # of a part of a sum
 WIDE = 128 * 128  # results of a tile
 LEAST_LENGTH = 16  # of its longest index
+APART = 1.75  # terms for each result of a thread, which stores one at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,8 @@ def choose_tiles(
     longest = max((v.extent.as_int() or 1 for v in product.k), default=1)
     results = 4 * shape.batch * shape.m * shape.n
     most = min(longest // LEAST_LENGTH, limits.buffer // max(1, results))
-    return _best(gpu, shape, longest, most, legal, reads or reads_of(product))[1]
+    apart = reads != "padded" and stores_apart(product.piece)
+    return _best(gpu, shape, longest, most, legal, reads or reads_of(product), apart)[1]
 
 
 def reads_of(product: Contraction) -> Reads:
@@ -130,9 +134,16 @@ def reads_of(product: Contraction) -> Reads:
     return "tested" if product.a.conditions or product.b.conditions else "plain"
 
 
-def estimate(gpu: Gpu, shape: Shape, reads: Reads) -> float:
-    """The estimated seconds of a product."""
-    return _best(gpu, shape, shape.k, PARTS[-1], CANDIDATES, reads)[0]
+def stores_apart(piece: Piece) -> bool:
+    """Whether results cannot be stored as vectors: rows or their beginnings are no multiples of four."""
+    last = piece.access.index[-1] if piece.access.index else const(0)
+    rows = [c for _, c in piece.access.dims[-1].terms] if piece.access.dims else []
+    return last.constant % 4 != 0 or any(c % 4 for c in rows)
+
+
+def estimate(gpu: Gpu, shape: Shape, reads: Reads, apart: bool = False) -> float:
+    """The estimated seconds of a product; `apart`: its results are stored one at a time."""
+    return _best(gpu, shape, shape.k, PARTS[-1], CANDIDATES, reads, apart)[0]
 
 
 def _best(
@@ -142,18 +153,20 @@ def _best(
     most: int,
     legal: Sequence[tuple[Tiles, float]],
     reads: Reads,
+    apart: bool,
 ) -> tuple[float, Tiled]:
     """The best tiling with at most so many parts of the `longest` summed index."""
     parts = [p for p in PARTS if p == 1 or (p <= most and shape.k >= LEAST_TERMS * p)]
+    made = reads in ("padded", "windows")
     found: list[tuple[float, Tiled]] = []
     for p in parts:
-        uneven = longest % p != 0 and reads in (
-            "tested",
-            "plain",
-        )  # reads of the last part are tested
+        uneven = longest % p != 0 and not made  # reads of the last part are tested
         for t, rate in legal:
             gained = rate * _gain(gpu, t, shape, reads) * (gpu.tested if uneven else 1)
-            found.append((_seconds(gpu, t, gained, shape, p), Tiled(t, p)))
+            stored = replace(
+                shape, k=shape.k + int(APART * t.rows * t.columns) * p if apart else shape.k
+            )
+            found.append((_seconds(gpu, t, gained, stored, p), Tiled(t, p)))
     return min(found, key=lambda f: f[0])
 
 

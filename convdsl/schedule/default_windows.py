@@ -23,6 +23,7 @@ from convdsl.passes.tiles import (
     estimate,
     reads_of,
     shape_of,
+    stores_apart,
 )
 from convdsl.passes.toom import Filter
 from convdsl.schedule.builder import Builder
@@ -103,8 +104,8 @@ def pays(windows: Windows, gpu: Gpu) -> bool:
     if shape is None:
         return False
     copied = 8 * prod(x.extent for x in windows.data) / gpu.bandwidth  # read and written
-    laid_out = estimate(gpu, shape, "windows") + copied + gpu.launch
-    return laid_out <= GAIN * estimate(gpu, shape, reads_of(gemm))
+    laid_out = estimate(gpu, shape, "windows", stores_apart(gemm.piece)) + copied + gpu.launch
+    return laid_out <= GAIN * estimate(gpu, shape, reads_of(gemm), stores_apart(gemm.piece))
 
 
 @dataclass(frozen=True, slots=True)

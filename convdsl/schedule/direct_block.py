@@ -94,7 +94,15 @@ def block_of(shape: Shape, limits: WorkgroupLimits) -> Block:
     deep, many = shape.longest >= DEEP, shape.results >= MANY
     step = shape.step if deep and shape.step < LONG_STEP else 1
     along = LANES if shape.whole else step
+    if deep and shape.results >= 2 * MANY and 2 * LANES % shape.step == 0:
+        return Block(2 * LANES, LANES, LANES, FEW_THREADS)
     if deep and many:
         return Block(along, 2, TERMS // 2, FEW_THREADS)
-    terms, threads = min(TERMS, shape.longest), min(256, limits.threads) if many else FEW_THREADS
-    return Block(along, 1, terms, threads)
+    threads = min(256, limits.threads) if many else FEW_THREADS
+    return Block(along, 1, _terms(shape.longest), threads)
+
+
+def _terms(longest: int) -> int:
+    """How many terms are read at a time: without a rest if there is such a number near."""
+    most = min(TERMS, longest)
+    return next((n for n in range(most, most // 2, -1) if longest % n == 0), most)
