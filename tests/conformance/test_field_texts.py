@@ -97,7 +97,7 @@ def test_f77_grid_for_one_element() -> None:
 @pytest.mark.parametrize("elements", [63, 64, 65])
 def test_f78_f80_barriers_and_workgroup_sizes(elements: int) -> None:
     """Barriers where every thread comes by, sizes as numbers, whatever the tail."""
-    kernel = compiled(L=elements, C=64, M=64, K=4, stride=2)
+    kernel = compiled(L=elements, C=128, M=64, K=4, stride=2)
     assert kernel.plan.algorithm == "phases"
     assert "workgroupBarrier" in kernel.source
     check_wgsl_text(kernel.source)

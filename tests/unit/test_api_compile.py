@@ -210,7 +210,7 @@ def test_the_algorithm_is_one_that_exists() -> None:
 
 
 def test_toom_cook_can_be_asked_for_where_the_class_allows_it() -> None:
-    sizes = {"C": 32, "L": 40, "M": 16, "K": 3}
+    sizes = {"C": 64, "L": 40, "M": 16, "K": 3}
     text = (
         "op f(x: f32[C, L], w: f32[M, C, K]) -> y: f32[M, O] where O == L - K + 1 {"
         " y[m, o] = sum[c, k, l | l == o + k] x[c, l] * w[m, c, k] }"

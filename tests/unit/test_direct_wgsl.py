@@ -77,7 +77,7 @@ def test_what_is_chosen() -> None:
     plan = layer((8, 8), 400, 4, 2, 1, 8).plan
     assert plan.algorithm == "gather"
     assert plan.tiles == "4 a thread"
-    tiled = layer((64, 32), 2000, 4, 2)
+    tiled = layer((128, 32), 2000, 4, 2)
     assert tiled.plan.algorithm != "gather"
     soft = layer((64, 32), 2000, 4, 2, limits="software")
     assert soft.plan.algorithm == "gather"

@@ -59,7 +59,7 @@ def test_blocks_of_a_product_are_a_batch(
 def test_partial_results_are_tiled_like_any_product() -> None:
     """A schedule that says no more than `rfactor` gets the loops that the product itself would."""
     for before in (PHASES, Schedule("conv_transpose1d")):
-        schedule = before.rfactor("y", "c", 50, "part", "y_part")
+        schedule = before.rfactor("y", "c", 80, "part", "y_part")
         kernel = convdsl.compile(
             UP, target="wgsl", sizes=SIZES, params={"stride": 4}, schedule=schedule
         )
