@@ -32,6 +32,7 @@ TINY = 64  # elements
 LONG = 0.1  # seconds of one run
 REPEAT = 5
 WAITING = 1024  # threads that keep a unit busy where each waits for memory
+NEAR = 1.5  # times as many units: nearer than that their number cannot be told from the rate of one tile
 
 
 def measure_gpu(say: Say, repeat: int = REPEAT, long: float = LONG) -> Gpu:
@@ -55,16 +56,18 @@ def measure_gpu(say: Say, repeat: int = REPEAT, long: float = LONG) -> Gpu:
     say("compute units")
     threads, rates = _groups(repeat, long)
     best = max(rates.values())
+    counted = False
     if 1 in rates:
         alone = found.single + (1 - found.single) * min(1.0, threads / found.busy)
         units = max(1, min(round(best / rates[1] * alone), 65536))
-        found = replace(found, units=units, full=units * WAITING)
+        counted = software or not 1 / NEAR <= units / found.units <= NEAR
+        found = replace(found, units=units, full=units * WAITING) if counted else found
     say("products of matrices")
     found = replace(found, flops=_flops(found, best, repeat, long))
     said = {f"FLOP/s: {n} workgroup{'s' if n > 1 else ''}": r for n, r in rates.items()}
     typical = ["tested", "ahead", "ahead_wide", "windows"]
     typical += [] if software else ["busy", "single"]
-    typical += [] if 1 in rates else ["units", "full"]
+    typical += [] if counted else ["units", "full"]
     origin = replace(
         identity("gpu"),
         measured=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -131,10 +131,11 @@ class _Columns:
         wide = bool(phases) and all(self._wide(step) for step in phases)
         hosts = [v.name for v in roles.batch]
         inside: list[str] = []
-        if self.group > 1:
+        if self.group > 1 and self.group < count(roles.outer):
             block, inner = self._split(self.name, roles.outer[0].name, self.group)
-            hosts += [block] if self.group < count(roles.outer) else []
-            inside = [inner] if hosts else [roles.outer[0].name]
+            hosts, inside = [*hosts, block], [inner]
+        elif self.group > 1:
+            inside = [roles.outer[0].name]
         elif not self.merged:
             hosts += [v.name for v in roles.outer]
         hosts += self._blocks(hosts)

@@ -69,7 +69,11 @@ class _Builder(Builder):
         """Arrange an equation as matrix products, where it has such a form."""
         if choice.solved and self.attempt(lambda: self._whole(name, choice.solved)):
             return True
-        return self.attempt(lambda: self._arranged(name, choice.algorithm, choice.results))
+        if self.attempt(lambda: self._arranged(name, choice.algorithm, choice.results)):
+            return True
+        # Slices over the taps come last: they are no matrix product.
+        plain = choice.algorithm in ("columns", "phases") and choice.results == 0
+        return plain and self.attempt(lambda: self.dense(name) is not None and self.product(name))
 
     def toom_given(self, step: Toom) -> None:
         """Arrange what a given step has made, where nobody has."""
@@ -151,6 +155,9 @@ class _Builder(Builder):
         if product(nest.loop(n).extent for n in depth) == 1:
             return False
         outside = _tied(nest, set(hosts), depth)
+        outside |= (
+            {x.name for x in nest.loops} - nest.depends_on(pair[0]) - nest.depends_on(pair[1])
+        )
         blocks = [x.name for x in nest.loops if x.name in outside and x.name not in hosts]
         free = [x.name for x in nest.loops if not (x.reduced or x.name in blocks)]
         depth = [n for n in depth if n not in blocks]
