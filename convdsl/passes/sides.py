@@ -64,7 +64,14 @@ class Sides:
         windows = count((*self.batch, *self.summed, *self.positions))
         if windows > WASTE * elements * count(taps):
             return False
-        return cpu.copy * count(self.summed) < cpu.add * count((*self.rows, *taps))
+        wasted = 2 * self._zeros(system) / cpu.flops
+        return cpu.copy * count(self.summed) + wasted < cpu.add * count((*self.rows, *taps))
+
+    def _zeros(self, system: System) -> int:
+        """Products with zeros that each position has: where phases have not as many taps."""
+        read = loads(self.matrix.value)[0].access.tensor
+        own = (system.tensor(read).elements.as_int() or 0) // max(1, count(self.batch))
+        return max(0, count((*self.rows, *self.summed)) - own) if self.matrix.conditions else 0
 
     def may_meet_zeros(self, system: System) -> bool:
         """Whether zeros may stand for the terms that conditions leave out; see `meets_zeros`."""

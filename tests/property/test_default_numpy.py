@@ -31,6 +31,13 @@ def test_found(sizes: dict[str, int]) -> None:
     assert "gemm" in schedule
 
 
+def test_products_with_zeros_count() -> None:
+    """Three taps at a stride of two make a quarter of the phases' products ones with zeros."""
+    sizes = {"N": 2, "C": 128, "L": 4096, "M": 64}
+    assert schedule_of(2, 1, "standard", K=3, **sizes)[0] == "columns"
+    assert schedule_of(2, 1, "standard", K=4, **sizes)[0] == "phases"
+
+
 @given(data=st.data())
 def test_products_are_products(data: st.DataObject) -> None:
     draw = data.draw
