@@ -126,7 +126,7 @@ class _Direct:
             assert form is not None
             if not form.ways:
                 left = {v.name for v in reduction.vars}
-                return [t for t in taps if t in left]
+                return [t for t in dict.fromkeys(taps) if t in left]
             way = form.ways[0]
             summed = {v.name for v in reduction.vars}
             related = [p.index.free & summed for p in reduction.constraints if p.kind == "eq"]

@@ -13,6 +13,7 @@ import convdsl
 from convdsl import ops
 from convdsl.diagnostics import CdslError
 from convdsl.kernel import Kernel
+from tests.property.three_way import check_steps, definition
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "wgsl"
 SOURCE = ops.source("conv_transpose1d")
@@ -126,3 +127,17 @@ def test_a_software_adapter_says_so() -> None:
     results = [k(x, w) for k in kernels]
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
+
+
+def test_a_tap_of_one_value_leaves_its_name_to_the_next_one() -> None:
+    """Both axes call their taps j; the first ones are one, so the name is free again."""
+    two = {"stride": 1, "dilation": 2, "out_pad": 1}
+    params = {f"{n}_{axis}": v for n, v in two.items() for axis in "hw"} | {"out_pad_w": 0}
+    x, w = (np.array([[[a]]], np.float32) for a in ([1, 2, 3], [-1, 4, 2]))
+    text = ops.source("conv_transpose2d")
+    kernel = convdsl.compile(
+        text, target="wgsl", params=params, absent="b",
+        sizes={"N": 1, "C": 1, "H": 1, "W": 3, "M": 1, "KH": 1, "KW": 3},
+    )  # fmt: skip
+    want = definition(text, {"x": x, "w": w}, params)
+    check_steps(kernel, {"x": x, "w": w}, {}, want)
