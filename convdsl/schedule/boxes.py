@@ -61,8 +61,9 @@ def box_of(
 ) -> Box | None:
     """The box of a factor over the loops; None where each iteration reads for itself.
 
-    The `conditions` of terms are given with what they are over the loops; where one that is `sure` fails
-    there is no term in the text. Each axis is a sum of what the moving loops say and the others.
+    The `conditions` of terms are given with what they are over the loops. Where one that is `sure`,
+    of the moving loops alone, fails, there is no term in the text. Each axis is a sum of what the moving
+    loops say and the others.
     """
     within = frozenset(x.name for x in moving)
     if any(isinstance(e, Guard | Scalar) and _free(e) & within for e in walk(factor)):
@@ -70,7 +71,7 @@ def box_of(
     counts = {x.name: x.extent.as_int() or 0 for x in moving}
     if prod(counts.values()) > MOST:
         return None
-    live = list(iterations(counts, [p for p in sure if p.index.free <= within]))
+    live = list(iterations(counts, sure))
     axes = axes_of(factor, within, live)
     merged = _merged(factor, axes)
     if merged != factor:

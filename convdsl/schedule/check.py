@@ -9,7 +9,7 @@ from convdsl.diagnostics import CdslError, Note
 from convdsl.ir.expr import Pred
 from convdsl.ir.index import product
 from convdsl.ir.text_expr import pred_text
-from convdsl.schedule.copies import extent_of, moving_loops
+from convdsl.schedule.extents import extent_of, moving_loops
 from convdsl.schedule.filling import WRITTEN_OUT, steps_of
 from convdsl.schedule.nest import Loop, Nest, conditions_of
 from convdsl.schedule.show import show_nest, shown_names

@@ -10,7 +10,9 @@ from convdsl.ir.expr import Access, Const, Expr, Guard, Pred, Var, ge, loads, ma
 from convdsl.ir.index import Index, ceildiv, const, floordiv, modulo, product, sym
 from convdsl.ir.interval import ranges_of
 from convdsl.ir.loop import For, If, Let, Level, Stmt, Store
-from convdsl.schedule.copies import VECTOR, Copy, Extent
+from convdsl.schedule.box_axes import VECTOR
+from convdsl.schedule.copies import Copy
+from convdsl.schedule.extents import Extent
 from convdsl.schedule.nest import Loop
 from convdsl.schedule.rejoin import rejoin, settled
 from convdsl.schedule.whole import whole_tile

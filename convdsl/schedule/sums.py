@@ -11,7 +11,8 @@ from convdsl.ir.loop import Buffer, For, If, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.reduce_loops import ACCUMULATE, FLUSH, identity
 from convdsl.schedule.check import refuse_tail
-from convdsl.schedule.copies import Copy, copies_of, fill_row, written_out
+from convdsl.schedule.copies import Copy, copies_of, fill_row
+from convdsl.schedule.extents import written_out
 from convdsl.schedule.filling import filling_of
 from convdsl.schedule.nest import Loop, factors, operands, result_conditions
 from convdsl.schedule.prefetch import Ahead, Prefetch, sequence

@@ -70,3 +70,50 @@ def test_one_relation_in_phases_and_another_one_left() -> None:
     )  # fmt: skip
     x, w = np.zeros((0, 4, 0, 0), np.float32), np.zeros((4, 2, 1, 1), np.float32)
     assert kernel(x, w).shape == (0, 4, 0, 0)
+
+
+SLIDE = """
+op slide(x: f32[N, C, L], w: f32[C, K]) -> y: f32[N, LO]
+where LO == L + K - 1, K >= 1
+{
+    y[n, o] = sum[c, k, l | l + k == o] x[n, c, l] * w[c, k]
+}"""
+SLID = """schedule slide for wgsl {{
+    solve y for l
+    split y: o by {} -> block, inside
+    split y: inside by {} -> lane, own
+    order y: block, lane, n, c, k, own
+    map y: block -> grid, lane -> thread, n -> {}
+    stage y: x at c in workgroup
+    stage y: x at c in register
+    unroll y: k, own
+}}"""
+
+
+@pytest.mark.parametrize("place", ["grid", "thread"])
+@pytest.mark.parametrize(("own", "taps"), [(4, 3), (3, 3), (3, 4), (5, 2)])
+def test_a_window_in_registers_is_filled_from_its_tile(own: int, taps: int, place: str) -> None:
+    """A tile with rows besides is no window: the one in registers was read across its rows. And of a
+    window of five elements the last quad of a thread lay beyond the tile."""
+    sizes = {"N": 3, "C": 2, "L": 40, "K": taps}
+    order = SLID.format(8 * own, own, place)
+    if place == "grid":
+        order = order.replace("block, lane, n,", "block, n, lane,")
+    check_scheduled(SLIDE, order, sizes)
+
+
+MATMUL = "op mm(a: f32[I, K], w: f32[K, J]) -> y: f32[I, J] { y[i, j] = sum[k] a[i, k] * w[k, j] }"
+WRITTEN = """schedule mm for wgsl {{
+    split y: k by 4 -> turn, term tail {}
+    split y: j by 8 -> block, own
+    order y: block, i, turn, term, own
+    map y: block -> grid, i -> thread
+    stage y: w at term in register
+    unroll y: term, own
+}}"""
+
+
+@pytest.mark.parametrize("tail", ["guard", "pad"])
+def test_nothing_is_copied_for_a_term_that_is_none(tail: str) -> None:
+    """The rest of a loop that is written out around a copy: its text has a fourth term of three."""
+    check_scheduled(MATMUL, WRITTEN.format(tail), {"I": 10, "K": 3, "J": 12})
