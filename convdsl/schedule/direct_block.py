@@ -25,9 +25,8 @@ DEEP = 24  # terms from which on a sum takes longer than its stores
 class Block:
     """What one thread makes: `along` neighbours, or steps of one phase, for each of `rows` channels.
 
-    With `wide` it makes twice as many along where there are no channels. It does so at `times` places,
-    those of all threads lying in between. `terms` of the longest sum are read at a time; `threads` are
-    those of a workgroup.
+    With `wide` it makes twice as many along where there are no channels. `terms` of the longest sum are
+    read at a time; `threads` are those of a workgroup.
     """
 
     along: int
@@ -35,7 +34,6 @@ class Block:
     terms: int = 1
     threads: int = 256
     phase: bool = False
-    times: int = 1
     wide: bool = False
 
 

@@ -96,10 +96,9 @@ class _Direct:
         own += mine
         nest = self.builder.state.nest(name)
         kept = [nest.loop(n).extent.as_int() or 1 for n in (*own, *vector)]
-        self.results = prod(kept) * self.block.times
+        self.results = prod(kept)
         groups, terms = self.terms(taps)
-        grid, again, lane = self.lanes(outer, (*groups, *terms, *own, *vector))
-        own = [*again, *own]
+        grid, lane = self.lanes(outer, (*groups, *terms, *own, *vector))
         self.do(Order(name, (*grid, lane, *groups, *terms, *own, *vector)))
         self.builder.map(name, grid=grid, thread=[lane])
         for operand in operands(self.reduction) if groups else ():
@@ -203,10 +202,8 @@ class _Direct:
             terms *= counts[loop]
         return list(serial)
 
-    def lanes(
-        self, outer: Sequence[str], inside: Sequence[str]
-    ) -> tuple[list[str], list[str], str]:
-        """Loops of the grid, of places, and of the threads, which run over the fastest outer loops."""
+    def lanes(self, outer: Sequence[str], inside: Sequence[str]) -> tuple[list[str], str]:
+        """Loops of the grid, and of the threads, which run over the fastest outer loops."""
         self.do(Order(self.name, (*outer, *inside)))
         nest, threads = self.builder.state.nest(self.name), self.block.threads
         count, first = 1, len(outer)
@@ -218,14 +215,9 @@ class _Direct:
             loop = self.fresh("flat")
             self.do(Fuse(self.name, tuple(outer[first:]), loop))
         size = min(threads, max(32, 1 << (count - 1).bit_length()))
-        tile, lane, again = (self.fresh(n) for n in ("tile", "lane", "again"))
-        if self.block.times < 2:
-            self.do(Split(self.name, loop, size, tile, lane))
-            return [*outer[:first], tile], [], lane
-        rest = self.fresh("rest")
-        self.do(Split(self.name, loop, size * self.block.times, tile, rest))
-        self.do(Split(self.name, rest, size, again, lane))
-        return [*outer[:first], tile], [again], lane
+        tile, lane = self.fresh("tile"), self.fresh("lane")
+        self.do(Split(self.name, loop, size, tile, lane))
+        return [*outer[:first], tile], lane
 
 
 def _tensors(value: Expr) -> frozenset[str]:

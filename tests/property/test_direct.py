@@ -75,7 +75,7 @@ blocks = st.builds(
     terms=st.integers(1, 4),
     threads=st.sampled_from([32, 64]),
     phase=st.booleans(),
-    times=st.integers(1, 3),
+    wide=st.booleans(),
 )
 
 
@@ -162,4 +162,4 @@ def test_the_chosen_block_fits(
     assert shape is not None
     block = block_of(shape, WorkgroupLimits(128, 16384, software=software))
     assert block.threads <= 128
-    assert software or block.along * block.rows * block.times <= 4
+    assert software or block.along * block.rows <= 4
