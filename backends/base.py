@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from convdsl.budget import CAP
 from convdsl.diagnostics import InternalError
-from convdsl.ir.equation import System, Tensor
+from convdsl.ir.equation import System
 from convdsl.lowering.pipeline import Trace
 from convdsl.machine.facts import TYPICAL, Machine, Part
 from convdsl.passes.plan import Algorithm
@@ -182,8 +182,3 @@ class Backend(ABC):
     @abstractmethod
     def compile(self, request: Request) -> Executable:
         """Lower and emit; CdslError where the program cannot be had within the limits."""
-
-
-def user_shape(tensor: Tensor) -> tuple[int, ...]:
-    """The numbers of a tensor's axes; all sizes must be known."""
-    return tuple(int(e.evaluate({})) for e in tensor.shape)

@@ -91,8 +91,8 @@ class Cpu:
     A product with a side of `half` has half the rate. An element of a pass over arrays in the caches
     takes `copy`, of an addition in memory `add`. Of a product with a small matrix it takes `transform`
     from windows of data, `store` to results, and `scattered` where those that are neighbours are none in
-    memory. `near` bytes stay in the
-    caches of a core, `far` in those of all. `call` is what NumPy takes for nothing, `wake` a thread.
+    memory. `near` bytes stay in the caches of a core, `far` in those of all. `call` is what NumPy takes
+    for nothing, `wake` a thread.
     """
 
     threads: int = _count(2, 1024)

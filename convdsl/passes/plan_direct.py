@@ -13,10 +13,8 @@ from convdsl.passes.plan_toom import ToomPlan
 from convdsl.passes.tiles import estimate, reads_of, shape_of, stores_apart
 
 MOST_TERMS = 128
-RATE, RATE_APART = (
-    0.3,
-    0.5,
-)  # of that of tiles, where results are stored as vectors, or one at a time
+# Of the rate of tiles, where results are stored as vectors, or one at a time.
+RATE, RATE_APART = 0.3, 0.5
 WAIT = 25e-9  # seconds a term of a thread, which waits for what it reads
 TRANSFORM = 1.2  # the time of a transform of few terms over the estimated one
 

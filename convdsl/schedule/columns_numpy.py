@@ -18,15 +18,14 @@ from convdsl.machine.facts import Cpu
 from convdsl.passes.columns import Columns as Roles
 from convdsl.passes.columns import columns_of
 from convdsl.passes.contraction import contraction_of
-from convdsl.passes.numpy_partial import TAPS
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.sides import LONG_PHASES, count
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
+from convdsl.schedule.partial_numpy import partial_sums
 from convdsl.schedule.verbs.columns import Columns
 from convdsl.schedule.verbs.compute import Compute
 from convdsl.schedule.verbs.fuse import Fuse
-from convdsl.schedule.verbs.partial import Partial
 from convdsl.schedule.verbs.phases import Phases
 from convdsl.schedule.verbs.reindex import Reindex
 from convdsl.schedule.verbs.split import Split
@@ -56,23 +55,6 @@ def columned(builder: Builder, name: str, cap: int, cpu: Cpu) -> bool:
         return False
     plan.loops(phases, rows)
     return True
-
-
-def partial_sums(builder: Builder, name: str, taps: list[str]) -> list[str]:
-    """Taps whose terms are added up in blocks of `TAPS`: a longer sum loses accuracy."""
-    nest = builder.state.nest(name)
-    if nest.reduction is None or nest.reduction.dtype != "f32":
-        return taps
-    lengths = [(n, nest.loop(n).extent.as_int()) for n in taps]
-    long = next((n for n, length in reversed(lengths) if length is None or length > TAPS), None)
-    if long is None:
-        return taps
-    fresh = builder.names(name).fresh
-    block, inside = fresh(f"{long}_block"), fresh(f"{long}_in")
-    builder.do(Split(name, long, TAPS, block, inside))
-    builder.do(Partial(name, block))
-    at = taps.index(long)
-    return [*taps[:at], block, inside, *taps[at + 1 :]]
 
 
 class _Columns:
@@ -270,7 +252,7 @@ class _Columns:
         builder, name = self.builder, self.name
         worker = hosts if self.threads and not inside else []
         if (self.threads and not hosts) or inside:
-            worker = self._adders(inside, phases, wide)
+            worker = self._adders(inside, phases)
         nest = builder.state.nest(name)
         taps = [x.name for x in nest.loops if x.reduced]
         around = [*hosts, *(n for n in worker if n not in hosts)]
@@ -287,7 +269,7 @@ class _Columns:
         builder.map(name, host=[n for n in (*hosts, *taps) if n not in worker], worker=worker)
         return hosts
 
-    def _adders(self, inside: Sequence[str], phases: Sequence[Phases], wide: bool) -> list[str]:
+    def _adders(self, inside: Sequence[str], phases: Sequence[Phases]) -> list[str]:
         """The loop over results that threads share, where columns are a stage of their own."""
         workers = self._copiers(count(self.every))
         if workers < 2:

@@ -18,9 +18,10 @@ from convdsl.schedule.builder import Builder
 from convdsl.schedule.check_numpy import check_numpy
 from convdsl.schedule.check_sites import check_sites
 from convdsl.schedule.chunks_numpy import chunked, in_chunks
-from convdsl.schedule.columns_numpy import columned, partial_sums
+from convdsl.schedule.columns_numpy import columned
 from convdsl.schedule.default_numpy_toom import toom_loops
 from convdsl.schedule.nest import Nest, conditions_of, product_factors
+from convdsl.schedule.partial_numpy import partial_sums
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.slices_numpy import sliced
 from convdsl.schedule.toeplitz_numpy import toeplitz_loops

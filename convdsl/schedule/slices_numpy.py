@@ -21,9 +21,8 @@ from convdsl.schedule.verbs.split import Split
 
 MOST_PASSES = 64  # terms and phases, each of which takes a pass in Python
 PASSES = 2  # over the elements, for a term: it is multiplied and added
-ARRAYS = (
-    12  # of the size of a chunk that are in the near cache: operands, the sum, and room for others
-)
+# Arrays of the size of a chunk that are in the near cache: operands, the sum, and room for others.
+ARRAYS = 12
 
 
 def sliced(builder: Builder, name: str, cpu: Cpu) -> bool:
