@@ -139,7 +139,10 @@ class Nest:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to do: some loop has no iterations."""
-        return any(x.extent == 0 for x in self.loops)
+        known = [
+            x.extent.as_int() for x in self.loops
+        ]  # of a sum that ends before it begins: negative
+        return any(n is not None and n <= 0 for n in known)
 
     def around(self, loop: Loop) -> frozenset[str]:
         """The loops that the extent of a loop depends on: they must stay around it."""

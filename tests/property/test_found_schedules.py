@@ -117,3 +117,15 @@ WRITTEN = """schedule mm for wgsl {{
 def test_nothing_is_copied_for_a_term_that_is_none(tail: str) -> None:
     """The rest of a loop that is written out around a copy: its text has a fourth term of three."""
     check_scheduled(MATMUL, WRITTEN.format(tail), {"I": 10, "K": 3, "J": 12})
+
+
+NONE = """
+op none(x: f32[C, L], w: f32[C, K]) -> y: f32[LO] where LO == 1 {
+    y[o] = sum[c, k, l | k + o == l*4 + 8] x[c, l] * w[c, k]
+}"""
+
+
+def test_a_sum_that_ends_before_it_begins_is_empty() -> None:
+    """A loop with -1 iterations was written out."""
+    steps = "gather y\n    order y: o, c, l\n    map y: o -> thread\n    unroll y: l"
+    check_scheduled(NONE, f"schedule none for wgsl {{\n    {steps}\n}}", {"C": 2, "L": 6, "K": 4})
