@@ -348,10 +348,12 @@ TABLE: dict[str, Code] = {
     "E0667": code(
         "a step of another target",
         """
-        Schedules for WGSL and for NumPy share their verbs on relations, and `split`, `fuse`, `order`,
-        `map` and `partial`. Workgroups, registers and vectors are of GPUs: `stage`, `unroll` and
-        `vectorize` are for WGSL, and loops are mapped to `grid`, `thread` or `serial` there. For NumPy
-        loops are mapped to `host`, `slice` or `gemm`, and `compute` says where a tensor is made.
+        Schedules for WGSL and for NumPy share `split`, `fuse`, `order`, `map` and `partial`, and their
+        verbs on relations but for two: `taps` and `layout` are for WGSL, the latter as its zeros meet
+        what is not finite in other operands. Workgroups, registers and vectors are of GPUs: `stage`,
+        `unroll` and `vectorize` are for WGSL, and loops are mapped to `grid`, `thread` or `serial`
+        there. For NumPy loops are mapped to `host`, `slice` or `gemm`, and `compute` says where a
+        tensor is made.
         """,
     ),
     "E0668": code(

@@ -12,7 +12,11 @@ from convdsl.schedule.step import Step, refuse_equation
 
 
 def main_piece(step: Step, state: State, name: str) -> tuple[Piece, ...]:
-    """The pieces of an equation that no loop verb has touched yet, the dense one first."""
+    """The pieces of an equation that no loop verb has touched yet, the dense one first.
+
+    E0667 for a verb that schedules for the target do not have.
+    """
+    step.check_target(state)
     known = {q.tensor: q.pieces for q in state.system.equations}
     if name not in known:
         refuse_equation(step, name, known)

@@ -47,7 +47,6 @@ class Taps(Step):
         return f"taps {self.equation} over {self.output}, {self.tap} -> {self.taps}"
 
     def apply(self, state: State) -> State:
-        self.check_target(state)
         pieces = main_piece(self, state, self.equation)
         reduction = the_reduction(pieces[0].value)
         free = {v.name for v in pieces[0].vars}
