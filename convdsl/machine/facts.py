@@ -118,7 +118,9 @@ class Cpu:
         return PAYS * self.wake
 
     def workers(self, seconds: float) -> int:
-        """How many threads so much work is worth."""
+        """How many threads so much work is worth; 0 is work that nobody knows."""
+        if not seconds:
+            return 1
         times = seconds / self.worth if self.worth else inf
         return self.threads if times >= self.threads else 1 + int(times)
 
