@@ -18,6 +18,11 @@ from convdsl.schedule.verbs.rfactor import Rfactor
 from convdsl.schedule.verbs.toom import Toom
 
 SAID = "as the schedule says"
+_INSTEAD = {
+    "columns": "all products first",
+    "phases": "a matrix product for each tap",
+    "gather": "slices over the taps",
+}
 
 
 def choices_of(
@@ -28,25 +33,40 @@ def choices_of(
     if given is None:
         return out
     for name in list(out):
-        verbs = {s.verb for s in given.steps if getattr(s, "equation", "").split(".")[0] == name}
+        verbs = _verbs(given, name)
         if verbs:
-            algorithm: Algorithm = choices[name].algorithm
-            if "toom" in verbs:
-                algorithm = "toom"
-            elif "columns" in verbs:
-                algorithm = "columns"
-            elif verbs & {"phases", "solve", "toeplitz"}:
-                algorithm = "phases"
-            elif verbs & {"gather", "taps"}:
-                algorithm = "gather"
-            out[name] = Choice(algorithm, SAID)
+            out[name] = Choice(_algorithm(verbs, choices[name].algorithm), SAID)
     return out
 
 
+def _verbs(schedule: Schedule, name: str) -> set[str]:
+    """The verbs of an equation and its pieces."""
+    return {s.verb for s in schedule.steps if getattr(s, "equation", "").split(".")[0] == name}
+
+
+def _algorithm(verbs: set[str], otherwise: Algorithm) -> Algorithm:
+    if "toom" in verbs:
+        return "toom"
+    if "columns" in verbs:
+        return "columns"
+    if verbs & {"phases", "solve", "toeplitz"}:
+        return "phases"
+    return "gather" if verbs & {"gather", "taps"} else otherwise
+
+
 def with_slices(choices: Mapping[str, Choice], schedule: Schedule) -> Mapping[str, Choice]:
-    """The choices for NumPy; phases without a matrix product are a gather by slices."""
+    """The choices for NumPy as they are carried out.
+
+    Where no loops do what was chosen, it is what the steps say; phases without a matrix product are a
+    gather by slices.
+    """
     out = dict(choices)
     for name, choice in choices.items():
+        if choice.algorithm in ("columns", "toom"):
+            run = _algorithm(_verbs(schedule, name), "gather")
+            if run != choice.algorithm:
+                reason = f"no loops for {choice.algorithm}, which was chosen: {_INSTEAD[run]}"
+                choice = out[name] = Choice(run, reason)
         maps = [s for s in schedule.steps if isinstance(s, Map) and s.equation == name]
         places = {where for step in maps for _, where in step.places}
         if choice.algorithm == "phases" and places and "gemm" not in places:

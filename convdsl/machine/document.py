@@ -75,12 +75,12 @@ def from_json(record: object, name: str) -> Machine:
     if type(record["schema"]) is not int or record["schema"] != SCHEMA:
         raise CdslError(
             "E0911",
-            f"`{name}` has schema {record['schema']!r}, this convdsl reads schema {SCHEMA}",
+            f"`{name}` has schema {repr(record['schema'])[:40]}, this convdsl reads schema {SCHEMA}",
             help="measure again with `convdsl devices --measure`",
         )
     if unknown := record.keys() - {"schema", *_KINDS}:
         raise _wrong(
-            name, f"has the unknown part `{min(unknown)}`", f"the parts are {_list(_KINDS)}"
+            name, f"has the unknown part `{_word(min(unknown))}`", f"the parts are {_list(_KINDS)}"
         )
     found = {part: _part(record[part], part, name) for part in _KINDS if part in record}
     return Machine(**found)  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def _part(record: object, part: Part, name: str) -> Cpu | Gpu:
             raise _wrong(name, f"lacks `{part}.{field}`", f"`{part}` has {_list(fields)}")
     if unknown := record.keys() - set(fields):
         raise _wrong(
-            name, f"has an unknown `{part}.{min(unknown)}`", f"`{part}` has {_list(fields)}"
+            name, f"has an unknown `{part}.{_word(min(unknown))}`", f"`{part}` has {_list(fields)}"
         )
     for field, (fits, what) in _ORIGIN.items():
         if not fits(record[field]):
@@ -104,7 +104,7 @@ def _part(record: object, part: Part, name: str) -> Cpu | Gpu:
     if not isinstance(facts, dict) or facts.keys() != set(known):
         given = facts.keys() if isinstance(facts, dict) else set()
         lacking, others = [n for n in known if n not in given], sorted(given - set(known))
-        which = f"lacks `{lacking[0]}`" if lacking else f"has an unknown `{others[0]}`"
+        which = f"lacks `{lacking[0]}`" if lacking else f"has an unknown `{_word(others[0])}`"
         raise _wrong(name, f"{which} in `{part}.facts`", f"the facts are {_list(known)}")
     try:
         return _KINDS[part](**facts, origin=_origin(record))
@@ -166,6 +166,11 @@ _ORIGIN: dict[str, tuple[Callable[[object], bool], str]] = {
 
 def _wrong(name: str, what: str, help: str) -> CdslError:
     return CdslError("E0912", f"`{name}` {what}", help=help)
+
+
+def _word(name: str) -> str:
+    """A name that a file has, as part of one line."""
+    return repr(name)[1:-1][:40]
 
 
 def _list(words: Iterable[str]) -> str:

@@ -70,13 +70,20 @@ def _check(facts: Cpu | Gpu) -> None:
         least, most = f.metadata["least"], f.metadata["most"]
         kinds = (int,) if whole else (int, float)
         if type(value) not in kinds or not least <= value <= most:
-            what, shown = "an integer" if whole else "a number", repr(value)[:40]
+            what, shown = "an integer" if whole else "a number", _shown(value)
             raise CdslError(
                 "E0912",
                 f"the fact `{f.name}` of a {type(facts).__name__.upper()} is {shown}",
                 notes=(f"it is {what} from {least:g} to {most:g}; a typical one is {f.default:g}",),
                 help="measure again with `convdsl devices --measure`, or put the number right",
             )
+
+
+def _shown(value: object) -> str:
+    """A value in few characters; Python writes out no integer of thousands of digits."""
+    if isinstance(value, int) and value.bit_length() > 10000:
+        return f"an integer of {value.bit_length()} bits"
+    return repr(value)[:40]
 
 
 def _name(facts: Cpu | Gpu, what: str) -> str:
@@ -118,7 +125,9 @@ class Cpu:
         return PAYS * self.wake
 
     def workers(self, seconds: float) -> int:
-        """How many threads so much work is worth."""
+        """How many threads so much work is worth; 0 is work that nobody knows."""
+        if not seconds:
+            return 1
         times = seconds / self.worth if self.worth else inf
         return self.threads if times >= self.threads else 1 + int(times)
 

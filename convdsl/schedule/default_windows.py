@@ -58,6 +58,8 @@ def windows_of(gemm: Contraction) -> Windows | None:
         return None
     if gemm.reduction.dtype != "f32":
         return None
+    if len(gemm.k) < 2:
+        return None  # of the taps alone there is nothing to tile
     own = [v for v in (*gemm.m, *gemm.n) if v.name in free_names(found.data.value)]
     rows = [v.name for v in own if v != found.block]
     data = _axes(gemm, _factor(gemm, found), {found.block.name: rows[0] if rows else None})

@@ -173,3 +173,14 @@ def test_the_schedule_of_large_shapes(text: str, sizes: dict[str, int], verb: st
     again = convdsl.compile(text, target="wgsl", sizes=sizes, schedule=kernel.schedule)
     assert again.source == kernel.source
     assert again.schedule == kernel.schedule
+
+
+def test_a_sum_over_taps_alone_is_not_laid_out() -> None:
+    """A window is of channels and taps; with no channel there is nothing beside it to tile."""
+    text, sizes = convdsl.ops.source("conv1d"), {"N": 1, "M": 128, "L": 100000, "K": 3}
+    params = {"pad_begin": 1, "pad_end": 1}
+    for channels, laid_out in ((1, False), (64, True)):
+        kernel = convdsl.compile(
+            text, target="wgsl", sizes=sizes | {"C": channels}, params=params, algorithm="phases"
+        )
+        assert ("layout" in str(kernel.schedule)) == laid_out

@@ -55,6 +55,19 @@ def test_another_schema(schema: object) -> None:
     assert "schema 1" in refused("E0911", to_json(MEASURED) | {"schema": schema}).message
 
 
+@pytest.mark.parametrize("text", ["x" * 100_000, "a\nb\x1b[31m", "\ud800"])
+def test_messages_are_one_short_line(text: str) -> None:
+    record: Any = to_json(MEASURED)
+    facts = record["cpu"] | {"facts": record["cpu"]["facts"] | {text: 1}}
+    for code, more in (
+        ("E0911", {"schema": text}), ("E0912", {text: {}}), ("E0912", {"cpu": facts}),
+        ("E0912", {"cpu": record["cpu"] | {text: 1}}),
+    ):  # fmt: skip
+        message = refused(code, record | more).message
+        assert message.isprintable()
+        assert len(message) < 200
+
+
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
@@ -109,7 +122,13 @@ def test_what_is_no_json(text: str, tmp_path: Path) -> None:
 
 
 def test_facts_are_checked_where_they_are_made() -> None:
-    for wrong in ({"flops": 0.0}, {"threads": 1.5}, {"near": -1}, {"wake": float("nan")}):
+    for wrong in (
+        {"flops": 0.0},
+        {"threads": 1.5},
+        {"near": -1},
+        {"wake": float("nan")},
+        {"threads": 10**5000},
+    ):
         with pytest.raises(CdslError, match="E0912"):
             Cpu(**wrong)
     with pytest.raises(CdslError, match="E0912"):

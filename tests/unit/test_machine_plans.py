@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,16 @@ def test_slow_memory_of_a_gpu_is_spared() -> None:
     plan = conv1d("wgsl", WIDE, Machine(gpu=slow)).plan
     assert plan.algorithm == "phases"
     assert plan.machine == "41 TFLOP/s and 20 GB/s (A card)"
+
+
+def test_threads_that_wake_at_once_do_nothing_where_sizes_are_unknown() -> None:
+    """No work is known, which is worth no thread; the columns of unknown sizes are made by one."""
+    text = ops.source("conv_transpose1d")
+    how: dict[str, Any] = {"params": {"stride": 2}, "dynamic": [*"NCLMK"]}
+    at_once = convdsl.compile(text, machine=Machine(Cpu(wake=0.0)), **how)
+    assert Cpu(wake=0.0).workers(0.0) == 1
+    assert at_once.plan.algorithm == "columns"
+    assert at_once.source == convdsl.compile(text, **how).source
 
 
 def test_few_compute_units_take_large_tiles() -> None:

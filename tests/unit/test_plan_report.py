@@ -8,7 +8,9 @@ import pytest
 
 import convdsl
 from convdsl import ops
-from convdsl.passes.plan import choose_numpy, choose_wgsl
+from convdsl.lowering.scheduled import with_slices
+from convdsl.passes.plan import Choice, choose_numpy, choose_wgsl
+from convdsl.schedule.schedule import Schedule
 from convdsl.sema.instantiate import instantiate
 from convdsl.sema.resolve import resolve
 from tests.unit.api_programs import FIR, PRODUCT
@@ -92,3 +94,26 @@ def test_the_reason_says_in_how_many_parts_sums_are_cut(rows: int) -> None:
     assert again.plan.reason == "as the schedule says"
     whole = convdsl.compile(CUT, target="wgsl", sizes=sizes | {"K": 64})
     assert "parts" not in whole.plan.reason
+
+
+@pytest.mark.parametrize(
+    ("steps", "algorithm"),
+    [
+        (
+            "phases y over o, k -> t, r, j\n map y: j -> host, t -> gemm, n -> gemm, c -> gemm",
+            "phases",
+        ),
+        ("columns y -> made", "columns"),
+        ("gather y", "gather"),
+        ("", "gather"),
+    ],
+)
+def test_a_choice_without_loops_is_not_what_the_plan_says(steps: str, algorithm: str) -> None:
+    schedule = Schedule.parse(f"schedule f for numpy {{\n {steps}\n}}")
+    for chosen in ("columns", "toom"):
+        found = with_slices({"y": Choice(chosen, "chosen")}, schedule)["y"]
+        assert found.algorithm == algorithm
+        same = chosen == algorithm
+        assert found.reason.startswith(
+            "chosen" if same else f"no loops for {chosen}, which was chosen"
+        )
