@@ -54,7 +54,7 @@ def windows_of(gemm: Contraction) -> Windows | None:
     """The product as a filter whose data fit in one line for each of their other indices."""
     found = filter_in(gemm)
     taps = found.tap.extent.as_int() if found is not None else None
-    if found is None or taps is None or not 2 <= taps <= MOST_TAPS or len(gemm.k) < 2:
+    if found is None or taps is None or not 2 <= taps <= MOST_TAPS:
         return None
     if gemm.reduction.dtype != "f32":
         return None
