@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from convdsl.ir.equation import Equation
 from convdsl.passes.layout import Axis, Line, laid_out, line_of
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.reindex import indices_of
@@ -13,7 +12,7 @@ from convdsl.schedule.nest import operands
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
-from convdsl.schedule.verbs.relations import main_piece, refuse_relation
+from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_copy
 from convdsl.schedule.words import Words
 
 
@@ -83,14 +82,7 @@ class Layout(Step):
         if taken is not None:
             refuse_relation(self, piece, "E0605", taken, "choose another name")
         tensor, copy, rest = laid_out(self.name, piece, reduction, factor, lines)
-        equations: list[Equation] = []
-        for equation in state.system.equations:
-            if equation.tensor == self.equation:
-                equations += [copy, Equation(self.equation, (rest, *pieces[1:]))]
-            else:
-                equations.append(equation)
-        tensors = (*state.system.tensors, tensor)
-        system = replace(state.system, tensors=tensors, equations=tuple(equations))
+        system = with_copy(state.system, self.equation, tensor, copy, (rest, *pieces[1:]))
         return replace(state, system=system)
 
 

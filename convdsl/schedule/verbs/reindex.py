@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from convdsl.ir.equation import Equation
 from convdsl.ir.expr import Expr, Reduce
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.reindex import indices_of, inputs_of, reindexed
@@ -13,7 +12,7 @@ from convdsl.schedule.nest import operands
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
-from convdsl.schedule.verbs.relations import main_piece, refuse_relation
+from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_copy
 from convdsl.schedule.words import Words
 
 
@@ -79,15 +78,7 @@ class Reindex(Step):
             refuse_relation(self, piece, "E0605", taken, "choose another name")
         zeros = state.accuracy != "strict" and _of_products(reduction, known)
         tensor, copy, rest = reindexed(self.name, piece, reduction, factor, order, zeros)
-        equations: list[Equation] = []
-        for equation in state.system.equations:
-            if equation.tensor == self.equation:
-                equations += [copy, Equation(self.equation, (rest, *pieces[1:]))]
-            else:
-                equations.append(equation)
-        system = replace(
-            state.system, tensors=(*state.system.tensors, tensor), equations=tuple(equations)
-        )
+        system = with_copy(state.system, self.equation, tensor, copy, (rest, *pieces[1:]))
         left = the_reduction(rest.value)
         assert left is not None
         others = [f for n, f in known.items() if n != self.operand]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from convdsl.diagnostics import CdslError, Note
-from convdsl.ir.equation import Piece
+from convdsl.ir.equation import Equation, Piece, System, Tensor
 from convdsl.ir.text import print_piece
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, refuse_equation
@@ -38,3 +40,14 @@ def refuse_relation(step: Step, piece: Piece, code: str, why: str, help: str | N
     """Raise the error of a precondition, with the equation as it is now."""
     shown = Note(f"the equation here:\n{print_piece(piece, {}).rstrip()}")
     raise CdslError(code, f"`{step}`: {why}", None, notes=(shown,), help=help)
+
+
+def with_copy(
+    system: System, name: str, tensor: Tensor, copy: Equation, pieces: Sequence[Piece]
+) -> System:
+    """The system with a copy of an operand in front of the equation that now reads it, by `pieces`."""
+    equations: list[Equation] = []
+    for equation in system.equations:
+        mine = equation.tensor == name
+        equations += [copy, Equation(name, tuple(pieces))] if mine else [equation]
+    return replace(system, tensors=(*system.tensors, tensor), equations=tuple(equations))
