@@ -28,6 +28,10 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
 }  # fmt: skip
 
 
+PROFILES = ("webgpu", "adapter", "software")
+"""What WGSL may use: what any browser has, what the adapter here has, or what suits a CPU."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to compile: a system with its parameters (and perhaps sizes) as numbers.

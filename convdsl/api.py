@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from convdsl.backends.base import PROFILES
 from convdsl.budget import CAP
 from convdsl.diagnostics import CdslError
 from convdsl.kernel import Kernel
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from convdsl.schedule.schedule import Schedule
 
 ACCURACIES = ("strict", "standard", "fast")
-LIMITS = ("webgpu", "adapter", "software")
 ALGORITHMS = ("gather", "phases", "columns", "toom")
 
 
@@ -97,9 +97,9 @@ def compile(
             f"unknown accuracy class `{accuracy}`",
             help=f"choose one of: {', '.join(ACCURACIES)}",
         )
-    if limits not in LIMITS:
+    if limits not in PROFILES:
         raise CdslError(
-            "E0506", f"unknown limits `{limits}`", help=f"choose one of: {', '.join(LIMITS)}"
+            "E0506", f"unknown limits `{limits}`", help=f"choose one of: {', '.join(PROFILES)}"
         )
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise CdslError(

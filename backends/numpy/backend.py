@@ -86,9 +86,8 @@ class NumpyExecutable(Executable):
     ) -> Callable[[Sequence[Array], Array | None], Array]:
         inputs = {n: constants[n] for n in self.module.parameters if n in constants}
         if not all(all_finite(inputs[n]) for n in self.finite & inputs.keys()):
-            return self.exact.ready(
-                names, inputs
-            )  # its folds are others, and may have the same names
+            # Given inputs alone: its folds are others, and may have the same names.
+            return self.exact.ready(names, inputs)
         function, options = self._function, self._options(constants)
         watched = [at for at, n in enumerate(names) if n in self.finite]
         known = [constants.get(name) for name in self.module.parameters]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from convdsl.backends.base import Array, Backend, Executable, Request
+from convdsl.backends.base import PROFILES, Array, Backend, Executable, Request
 from convdsl.backends.report import plan_of
 from convdsl.backends.wgsl.emit import emit_module
 from convdsl.backends.wgsl.module import Limits, WgslModule
@@ -20,8 +20,6 @@ from convdsl.passes.tiles import WorkgroupLimits
 
 if TYPE_CHECKING:
     from convdsl.backends.wgsl.runtime import DeviceTensor, Runner
-
-PROFILES = ("webgpu", "adapter", "software")
 
 
 class WgslBackend(Backend):

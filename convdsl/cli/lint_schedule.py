@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from convdsl.cli.lint import Warning
 from convdsl.diagnostics import Span
 from convdsl.ir.index import Index, product
+from convdsl.ir.loop import LANES
 from convdsl.report.steps import Shot
 from convdsl.schedule.nest import Loop, Nest
 from convdsl.schedule.schedule import Schedule
 from convdsl.schedule.verbs.map import Map
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
-from convdsl.schedule.verbs.vectorize import LANES
 
 FEWEST = 32  # invocations that all GPUs run together at least
 MOST_CALLS = 1000  # host iterations that are never worth a warning

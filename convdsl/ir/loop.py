@@ -40,6 +40,9 @@ Memory = Literal["input", "output", "temp", "constant", "workgroup", "register",
 Accumulate = Literal["+", "*", "max", "min"]
 
 
+LANES = 4  # iterations of a vector loop
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """Row-major storage. Optional inputs that are absent have no buffer.

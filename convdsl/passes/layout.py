@@ -29,7 +29,7 @@ from convdsl.ir.expr import (
     map_index,
 )
 from convdsl.ir.index import Index, const, floordiv, modulo, sym, total
-from convdsl.ir.interval import always, ranges_of
+from convdsl.ir.interval import always, interval, ranges_of
 from convdsl.passes.guards import read_guards, reads_inside
 from convdsl.passes.phases import replace_reduction
 from convdsl.passes.reindex import keeps, with_operand
@@ -101,12 +101,11 @@ def line_of(piece: Piece, reduction: Reduce, factor: Expr, axis: Axis) -> Line |
     units = [n for n, c in terms.items() if abs(c) == 1]
     if not units:
         return f"no index of the sum with `{axis.index}` has the factor 1 or -1"
-    low, high = 0, 0
-    for name, c in terms.items():
-        first, last = (i.as_int() for i in (every[name].low, every[name].high - 1))
-        if first is None or last is None:
-            return f"the range of `{name}` is not known"
-        low, high = low + min(c * first, c * last), high + max(c * first, c * last)
+    unknown = [n for n in terms if None in (every[n].low.as_int(), every[n].high.as_int())]
+    ranges = ranges_of(every[n] for n in terms)
+    low, high = interval(total(sym(n) * c for n, c in terms.items()), ranges)
+    if unknown or low is None or high is None:
+        return f"the range of `{unknown[0] if unknown else axis.index}` is not known"
     line = Line(axis, terms, units[0], low, high - low + 1)
     if not all(line.carries(i) for i in indices_in(factor)):
         return f"it is read along sums with `{axis.index}` that are not multiples of one another"

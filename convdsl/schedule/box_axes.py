@@ -14,8 +14,7 @@ from math import gcd, prod
 from convdsl.ir.atoms import Monomial
 from convdsl.ir.expr import Expr, Pred, loads
 from convdsl.ir.index import Index, const
-
-VECTOR = 4
+from convdsl.ir.loop import LANES
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +111,15 @@ def widened(factor: Expr, axes: list[Axis]) -> list[Axis] | None:
     for axis in axes:
         reads = [x.access for x in loads(factor) if axis.index in x.access.index]
         last = all(a.index[-1] == axis.index and axis.index not in a.index[:-1] for a in reads)
-        rows = all(all(c % VECTOR == 0 for _, c in a.dims[-1].terms) for a in reads)
+        rows = all(all(c % LANES == 0 for _, c in a.dims[-1].terms) for a in reads)
         *others, part = axis.parts
         steps = [*(c for m, c in axis.base.terms if m), *(p.step for p in others)]
-        if part.step != 1 or not last or not rows or any(c % VECTOR for c in steps):
+        if part.step != 1 or not last or not rows or any(c % LANES for c in steps):
             continue
         shift = axis.base.constant + sum(p.low * p.step for p in others) + part.low
-        low = part.low - shift % VECTOR
-        extent = -(-(part.low + part.extent - low) // VECTOR) * VECTOR
-        if extent // VECTOR < part.extent:
+        low = part.low - shift % LANES
+        extent = -(-(part.low + part.extent - low) // LANES) * LANES
+        if extent // LANES < part.extent:
             wide = replace(part, low=low, extent=extent)
             rest = [a for a in axes if a is not axis]
             return [*rest, replace(axis, parts=(*others, wide))]

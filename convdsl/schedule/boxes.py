@@ -9,7 +9,7 @@ Neighbouring results share elements; a copy with one for each iteration would ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -21,16 +21,16 @@ from convdsl.ir.expr import (
     Pred,
     Scalar,
     Var,
-    ge,
-    loads,
     map_children,
     map_index,
     walk,
 )
 from convdsl.ir.index import Index, const, floordiv, sym
 from convdsl.ir.interval import Interval, always
+from convdsl.ir.loop import LANES
+from convdsl.passes.guards import reads_inside
 from convdsl.passes.names import Names
-from convdsl.schedule.box_axes import VECTOR, Axis, axes_of, distinct, iterations, widened
+from convdsl.schedule.box_axes import Axis, axes_of, distinct, iterations, widened
 from convdsl.schedule.nest import Loop
 
 MOST = 4096  # iterations that are looked at
@@ -100,7 +100,8 @@ def box_of(
             tests.append(Pred(pred.kind, index))
     value = _replaced(factor, new)
     ranges = {**known, **{v.name: (0, (v.extent.as_int() or 1) - 1) for v in made}}
-    tests += [p for p in _inside(value, {v.name for v in made}) if p not in tests]
+    own = {v.name for v in made}  # the other axes are as they are for each iteration
+    tests += [p for p in reads_inside(value) if p.index.free & own and p not in tests]
     left = tuple(p for p in tests if not always(p, ranges))
     lane = names.fresh("lane") if wide is not None else None
     return _box(value, made, place, left, met, lane)
@@ -146,15 +147,6 @@ def _replaced(value: Expr, new: Mapping[Index, Index]) -> Expr:
     return map_children(value, lambda e: _replaced(e, new))
 
 
-def _inside(value: Expr, made: set[str]) -> Iterable[Pred]:
-    """That the box is inside of its tensors, along the axes that move."""
-    for load in loads(value):
-        for index, dim in zip(load.access.index, load.access.dims, strict=True):
-            if index.free & made:
-                yield ge(index)
-                yield ge(dim - 1 - index)
-
-
 def _free(expr: Expr) -> frozenset[str]:
     match expr:
         case Guard(conditions, _, _):
@@ -180,8 +172,8 @@ def _box(
     put: dict[str, Index] = {}
     if lane is not None:
         last = loops.pop()
-        put = {last.name: sym(last.name) * VECTOR + sym(lane)}
-        loops += [Loop(last.name, last.extent // VECTOR, False), Loop(lane, const(VECTOR), False)]
+        put = {last.name: sym(last.name) * LANES + sym(lane)}
+        loops += [Loop(last.name, last.extent // LANES, False), Loop(lane, const(LANES), False)]
 
     def lanes(index: Index) -> Index:
         return index.substitute(put)

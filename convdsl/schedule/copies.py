@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from convdsl.ir.expr import Access, Const, Expr, Guard, Load, Pred, Var, map_index
 from convdsl.ir.index import Index, const, product
 from convdsl.ir.interval import always, implied, ranges_of
-from convdsl.ir.loop import Buffer, Level, Stmt, Store
+from convdsl.ir.loop import LANES, Buffer, Level, Stmt, Store
 from convdsl.ir.loop import nest as nested
 from convdsl.passes.guards import reads_inside
 from convdsl.passes.names import Names
-from convdsl.schedule.box_axes import VECTOR
-from convdsl.schedule.boxes import Box
 from convdsl.schedule.extents import (
     Extent,
     extent_of,
@@ -24,7 +22,6 @@ from convdsl.schedule.extents import (
     value_of,
 )
 from convdsl.schedule.nest import Loop, Nest, Stage, conditions_of
-from convdsl.schedule.windows import Window
 
 Body = tuple[Stmt, ...]
 
@@ -44,24 +41,30 @@ class Copy:
 
     stage: Stage
     value: Expr
-    rows: tuple[Loop, ...]
-    columns: tuple[Loop, ...]
+    extent: Extent
     buffer: Buffer
     conditions: tuple[Pred, ...]
     bounds: tuple[Pred, ...] = ()
     spared: tuple[Pred, ...] = ()
-    window: Window | None = None
     source: Copy | None = None
-    box: Box | None = None
+
+    @property
+    def rows(self) -> tuple[Loop, ...]:
+        return self.extent.rows
+
+    @property
+    def columns(self) -> tuple[Loop, ...]:
+        return self.extent.columns
 
     @property
     def put(self) -> dict[str, Index]:
         """Values of loops that what is read at a place in the window is said with."""
-        return self.window.put(flat(self.columns)) if self.window is not None else {}
+        window = self.extent.window
+        return window.put(flat(self.columns)) if window is not None else {}
 
     def tests(self, pending: Sequence[Pred]) -> tuple[Pred, ...]:
         """What to test of an element, of the conditions those that are still pending."""
-        if self.box is not None:
+        if self.extent.box is not None:
             return self.bounds
         mine = (p for p in self.conditions if p in pending)
         return (*(Pred(p.kind, p.index.substitute(self.put)) for p in mine), *self.bounds)
@@ -72,9 +75,7 @@ class Copy:
 
     def access(self, lanes: tuple[Index, ...], filled: bool = False) -> Access:
         """The element for the current iteration of all loops, or of those that fill the copy."""
-        place = flat(self.rows), flat(self.columns)
-        if not filled:
-            place = Extent(self.rows, self.columns, self.window, self.box).place
+        place = (flat(self.rows), flat(self.columns)) if filled else self.extent.place
         return Access(self.buffer.name, (*lanes, *place), self.buffer.dims)
 
     def load(self, lanes: tuple[Index, ...]) -> Load:
@@ -127,14 +128,12 @@ def _copy(
         buffer = Buffer(names.fresh(f"{stage.name}_row"), dtype, own + dims, "register", len(own))
     if extent.box is not None:
         box = extent.box
-        return Copy(stage, box.value, (), box.loops, buffer, box.met, box.tests, box=box)
+        return Copy(stage, box.value, extent, buffer, box.met, box.tests)
     spared = tuple(
         p for p in mine if p in of_results(nest) and not (window and window.carries(p.index))
     )
     tested = tuple(p for p in mine if p not in spared)
-    made = Copy(
-        stage, value, extent.rows, extent.columns, buffer, tested, spared=spared, window=window
-    )
+    made = Copy(stage, value, extent, buffer, tested, spared=spared)
     value = map_index(value, lambda i: i.substitute(made.put))
     bounds = _bounds(nest, made, value)
     if window is None and spared and bounds:
@@ -175,6 +174,6 @@ def fill_row(copy: Copy, lanes: tuple[Index, ...], pending: Sequence[Pred]) -> B
     loops: list[tuple[Var, Level]] = [
         (Var(x.name, const(0), x.extent), "unroll") for x in (*copy.rows, *copy.columns)
     ]
-    if copy.columns and copy.columns[-1].extent == VECTOR:
+    if copy.columns and copy.columns[-1].extent == LANES:
         loops[-1] = (loops[-1][0], "vector")
     return nested(loops, (Store(copy.access(lanes, filled=True), source),))

@@ -8,6 +8,7 @@ from math import gcd
 from convdsl.ir.equation import System
 from convdsl.ir.expr import Var
 from convdsl.ir.index import product
+from convdsl.ir.loop import LANES
 from convdsl.machine.facts import TYPICAL_GPU, Gpu
 from convdsl.passes.contraction import Contraction, contraction_of
 from convdsl.passes.padding import pad_index, padded_axes
@@ -17,7 +18,7 @@ from convdsl.passes.reduce_loops import FLUSH, most_parts
 from convdsl.passes.tiles import Tiled, Tiles, WorkgroupLimits, choose_tiles
 from convdsl.passes.toom_accuracy import block_of
 from convdsl.schedule.builder import Builder
-from convdsl.schedule.default_product import LANES, Window, depth_of, tile_product
+from convdsl.schedule.default_product import Window, depth_of, tile_product
 from convdsl.schedule.default_windows import Windows, lay_out, pays, windows_of
 from convdsl.schedule.direct_wgsl import direct
 from convdsl.schedule.packing import packs

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from convdsl.ir.loop import LANES
 from convdsl.passes.contraction import Contraction
 from convdsl.passes.names import Names
 from convdsl.passes.tiles import Tiles
@@ -27,8 +28,6 @@ from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.unroll import Unroll
 from convdsl.schedule.verbs.vectorize import Vectorize
-
-LANES = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from convdsl.passes.tiles import (
 )
 from convdsl.passes.toom import Filter
 from convdsl.schedule.builder import Builder
+from convdsl.schedule.default_product import depth_of
 from convdsl.schedule.nest import operands
 from convdsl.schedule.verbs.layout import Layout
 from convdsl.schedule.verbs.pad import Pad
@@ -132,7 +133,8 @@ def lay_out(
     """The steps that copy the operands; the data's rows are as long as whole tiles read."""
     found, gemm = windows.found, windows.found.product
     tiled = choose_tiles(gemm, gpu, limits, "windows")
-    depth = max((v for v in gemm.k if v != found.tap), key=lambda v: v.extent.as_int() or 0)
+    depth, _ = depth_of(gemm, found.tap.name)
+    terms = next(v.extent.as_int() or 0 for v in gemm.k if v.name == depth)
     each = max(1, tiled.tiles.k // windows.taps)
     tiled = replace(tiled, tiles=replace(tiled.tiles, k=each))
     side, tile = (gemm.m, tiled.tiles.m) if windows.rows else (gemm.n, tiled.tiles.n)
@@ -143,13 +145,13 @@ def lay_out(
     line, transposed = _copy(builder, name, gemm, _factor(gemm, found), tuple(axes)), []
     if _fastest(_factor(gemm, found)).isdisjoint(windows.data[-1].terms):
         transposed.append(line)
-    rest = (depth.extent.as_int() or 0) % (each * tiled.parts)
+    rest = terms % (each * tiled.parts)
     if rest or found.taps.conditions:
         copy = _copy(builder, name, gemm, found.taps.value, windows.weights)
         if windows.weights[-1].index not in _fastest(found.taps.value):
             transposed.append(copy)
     if rest:
-        builder.do(Pad(name, depth.name, each * tiled.parts))
+        builder.do(Pad(name, depth, each * tiled.parts))
     made = contraction_of(builder.state.pieces()[name])
     assert made is not None
     return Laid(made, tiled, found.tap.name, line, tuple(transposed))

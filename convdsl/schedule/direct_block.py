@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import lcm, prod
 
 from convdsl.ir.expr import Var
+from convdsl.ir.loop import LANES
 from convdsl.passes.contraction import slowest_first
 from convdsl.passes.phases import dense_form, the_reduction
 from convdsl.passes.relation import linear
@@ -13,7 +14,6 @@ from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.builder import Builder
 from convdsl.schedule.nest import operands
 
-LANES = 4
 TERMS = 16  # terms that are read at a time
 MANY = 2**19  # results that fill a large GPU with workgroups
 LONG_STEP = 8  # results a step from which on a thread of a CPU keeps a part of it

@@ -15,12 +15,13 @@ from math import prod
 
 from convdsl.ir.equation import Piece
 from convdsl.ir.expr import Expr, Reduce, Var, free_names, loads
+from convdsl.ir.loop import LANES
 from convdsl.passes.contraction import slowest_first
 from convdsl.passes.phases import Solved, dense_form, the_reduction
 from convdsl.passes.reduce_loops import FLUSH
 from convdsl.passes.tiles import WorkgroupLimits
 from convdsl.schedule.builder import Builder
-from convdsl.schedule.direct_block import LANES, Block, Shape, block_of, shape_of
+from convdsl.schedule.direct_block import Block, Shape, block_of, shape_of
 from convdsl.schedule.nest import operands
 from convdsl.schedule.step import Step
 from convdsl.schedule.verbs.fuse import Fuse

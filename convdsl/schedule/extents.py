@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from convdsl.ir.expr import Expr, Pred, Var, map_index
 from convdsl.ir.index import Index, const, product, sym, total
 from convdsl.ir.interval import Interval, ranges_of
-from convdsl.schedule.box_axes import VECTOR
+from convdsl.ir.loop import LANES
 from convdsl.schedule.boxes import Box, box_of
 from convdsl.schedule.nest import Loop, Nest, Stage, operands
 from convdsl.schedule.rejoin import merged_loads, settled
@@ -72,13 +72,13 @@ def _window_loops(
     """Four elements of a window at a time; one by one where a rest would lie beyond the source."""
     names = nest.names()
     quad, lane = names.fresh(f"{stage.name}_quad"), names.fresh(f"{stage.name}_lane")
-    quads = -(-window.extent // VECTOR)
+    quads = -(-window.extent // LANES)
     if source is not None and source.window is not None:
         begin = source.window.extent - window.extent  # at most
         held = product(x.extent for x in source.columns).as_int() or 0
-        if begin + quads * VECTOR > held:
+        if begin + quads * LANES > held:
             return (Loop(lane, const(window.extent), False),)
-    return Loop(quad, const(quads), False), Loop(lane, const(VECTOR), False)
+    return Loop(quad, const(quads), False), Loop(lane, const(LANES), False)
 
 
 def _box(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from convdsl.ir.expr import Access, Const, Expr, Guard, Pred, Var, ge, loads, map_index
 from convdsl.ir.index import Index, ceildiv, const, floordiv, modulo, product, sym
 from convdsl.ir.interval import ranges_of
-from convdsl.ir.loop import For, If, Let, Level, Stmt, Store
-from convdsl.schedule.box_axes import VECTOR
+from convdsl.ir.loop import LANES, For, If, Let, Level, Stmt, Store
 from convdsl.schedule.copies import Copy
 from convdsl.schedule.extents import Extent
 from convdsl.schedule.nest import Loop
@@ -68,7 +67,7 @@ class Filling:
 
     def each(self, store: Store) -> Body:
         """The store for each element of the thread."""
-        level: Level = "vector" if self.lane.extent == VECTOR else "unroll"
+        level: Level = "vector" if self.lane.extent == LANES else "unroll"
         body: Body = (For(self.lane, level, (store,)),)
         if self.there is not None:
             body = (If((self.there,), body),)
@@ -132,7 +131,7 @@ def _extents(rows: Sequence[Loop], columns: Sequence[Loop]) -> tuple[int, int]:
 
 
 def _lanes(width: int) -> int:
-    return VECTOR if width % VECTOR == 0 else 1
+    return LANES if width % LANES == 0 else 1
 
 
 def _along_rows(copy: Copy, value: Expr) -> bool:

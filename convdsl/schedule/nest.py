@@ -139,9 +139,8 @@ class Nest:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to do: some loop has no iterations."""
-        known = [
-            x.extent.as_int() for x in self.loops
-        ]  # of a sum that ends before it begins: negative
+        # The extent of a sum that ends before it begins is negative.
+        known = [x.extent.as_int() for x in self.loops]
         return any(n is not None and n <= 0 for n in known)
 
     def around(self, loop: Loop) -> frozenset[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convdsl.ir.expr import Load
+from convdsl.ir.loop import LANES
 from convdsl.passes.contraction import Contraction, Operand
 
 GAIN = 0.2  # of the product's time that reading the copy saves, at least
@@ -17,7 +18,6 @@ FLOP_RATE = 30e12  # flops a second
 COPY_RATE = 2e12  # bytes a second that a copy reads and writes
 LARGEST = 2**27  # bytes of a copy: the binding limit of any browser
 SECTOR = 8  # elements
-LANES = 4
 
 
 def packs(gemm: Contraction) -> Iterator[tuple[str, tuple[int, ...]]]:

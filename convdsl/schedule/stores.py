@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from convdsl.ir.expr import Var
 from convdsl.ir.index import Index, const, floordiv, modulo, sym
 from convdsl.ir.interval import Interval, ranges_of
-from convdsl.ir.loop import Level
+from convdsl.ir.loop import LANES, Level
 from convdsl.passes.names import Names
 from convdsl.schedule.nest import Loop
 from convdsl.schedule.rejoin import rejoin, settled
 
-LANES = 4
 HALF = 2
 
 

@@ -157,7 +157,7 @@ class Sum:
         around = [n for n, on in depend.items() if loops <= on]
         nearest = self._nearest()
         covered = {n for n in nearest if nearest[n].covers(pred)}
-        bounded = {n for n in nearest if nearest[n].box is not None}
+        bounded = {n for n in nearest if nearest[n].extent.box is not None}
         if around and covered and set(around) <= covered | bounded:
             return False  # copies hold zero where it matters, and nothing else is read there
         if bounded == set(depend) and pred in result_conditions(self.nest):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from convdsl.ir.equation import Piece, System
 from convdsl.ir.expr import Expr, Reduce, Var, free_names, loads
 from convdsl.ir.index import product
+from convdsl.ir.loop import LANES
 from convdsl.passes.names import Names
 from convdsl.passes.phases import the_reduction
 from convdsl.schedule.nest import factors, operands
@@ -25,7 +26,7 @@ from convdsl.schedule.verbs.order import Order
 from convdsl.schedule.verbs.split import Split
 from convdsl.schedule.verbs.stage import Stage
 from convdsl.schedule.verbs.unroll import MOST, Unroll
-from convdsl.schedule.verbs.vectorize import LANES, Vectorize
+from convdsl.schedule.verbs.vectorize import Vectorize
 
 THREADS, WAVE = 256, 32
 

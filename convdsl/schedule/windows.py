@@ -13,6 +13,7 @@ from math import prod
 
 from convdsl.ir.expr import Expr, indices_in
 from convdsl.ir.index import Index, const, sym, total
+from convdsl.ir.interval import interval
 from convdsl.passes.relation import depends_through, linear
 from convdsl.schedule.nest import Loop
 
@@ -50,16 +51,14 @@ def window_of(value: Expr, moving: Sequence[Loop]) -> Window | None:
     form = linear(shifted[0], list(extents)) if shifted else None
     if form is None or not free <= set(form.coefficients):
         return None
-    coefficients, low, high = form.coefficients, 0, 0
-    for name, factor in coefficients.items():
-        extent = extents[name]
-        if not extent:
-            return None
-        low += min(0, factor * (extent - 1))
-        high += max(0, factor * (extent - 1))
+    coefficients = form.coefficients
+    counts = {n: extents[n] or 0 for n in coefficients}
+    whole = total(sym(n) * c for n, c in coefficients.items())
+    low, high = interval(whole, {n: (0, count - 1) for n, count in counts.items()})
     units = [n for n, c in coefficients.items() if abs(c) == 1]
-    if not units or high - low + 1 >= prod(extents[n] or 1 for n in coefficients):
+    if not units or not all(counts.values()) or low is None or high is None:
         return None
-    place = total([sym(n) * c for n, c in coefficients.items()]) - low
-    found = Window(coefficients, place, high - low + 1, units[0])
+    if high - low + 1 >= prod(counts.values()):
+        return None
+    found = Window(coefficients, whole - low, high - low + 1, units[0])
     return found if all(found.carries(i) for i in indices) else None

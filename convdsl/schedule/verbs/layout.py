@@ -12,7 +12,7 @@ from convdsl.schedule.nest import operands
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
-from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_copy
+from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_made
 from convdsl.schedule.words import Words
 
 
@@ -82,7 +82,7 @@ class Layout(Step):
         if taken is not None:
             refuse_relation(self, piece, "E0605", taken, "choose another name")
         tensor, copy, rest = laid_out(self.name, piece, reduction, factor, lines)
-        system = with_copy(state.system, self.equation, tensor, copy, (rest, *pieces[1:]))
+        system = with_made(state.system, self.equation, [tensor], [copy], (rest, *pieces[1:]))
         return replace(state, system=system)
 
 

@@ -11,7 +11,7 @@ from convdsl.ir.index import const, sym
 from convdsl.passes.names import Names
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
-from convdsl.schedule.verbs.relations import main_piece, refuse_relation
+from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_made
 from convdsl.schedule.words import Words
 
 
@@ -93,10 +93,4 @@ class Pack(Step):
             tuple(own[a] for a in self.axes), (), target, Load(plain, dtype), origin="pack"
         )
         tensor = Tensor(self.name, source.dtype, tuple((d,) for d in target.dims), "let")
-        equations: list[Equation] = []
-        for equation in system.equations:
-            if equation.tensor == self.equation:
-                equations += [Equation(self.name, (copy,)), Equation(self.equation, pieces)]
-            else:
-                equations.append(equation)
-        return replace(system, tensors=(*system.tensors, tensor), equations=tuple(equations))
+        return with_made(system, self.equation, [tensor], [Equation(self.name, (copy,))], pieces)

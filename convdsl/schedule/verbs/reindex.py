@@ -12,7 +12,7 @@ from convdsl.schedule.nest import operands
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
-from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_copy
+from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_made
 from convdsl.schedule.words import Words
 
 
@@ -78,7 +78,7 @@ class Reindex(Step):
             refuse_relation(self, piece, "E0605", taken, "choose another name")
         zeros = state.accuracy != "strict" and _of_products(reduction, known)
         tensor, copy, rest = reindexed(self.name, piece, reduction, factor, order, zeros)
-        system = with_copy(state.system, self.equation, tensor, copy, (rest, *pieces[1:]))
+        system = with_made(state.system, self.equation, [tensor], [copy], (rest, *pieces[1:]))
         left = the_reduction(rest.value)
         assert left is not None
         others = [f for n, f in known.items() if n != self.operand]

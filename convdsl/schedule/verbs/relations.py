@@ -42,12 +42,16 @@ def refuse_relation(step: Step, piece: Piece, code: str, why: str, help: str | N
     raise CdslError(code, f"`{step}`: {why}", None, notes=(shown,), help=help)
 
 
-def with_copy(
-    system: System, name: str, tensor: Tensor, copy: Equation, pieces: Sequence[Piece]
+def with_made(
+    system: System,
+    name: str,
+    tensors: Sequence[Tensor],
+    made: Sequence[Equation],
+    pieces: Sequence[Piece],
 ) -> System:
-    """The system with a copy of an operand in front of the equation that now reads it, by `pieces`."""
+    """The system with new tensors, made in front of the equation that now reads them, by `pieces`."""
     equations: list[Equation] = []
     for equation in system.equations:
         mine = equation.tensor == name
-        equations += [copy, Equation(name, tuple(pieces))] if mine else [equation]
-    return replace(system, tensors=(*system.tensors, tensor), equations=tuple(equations))
+        equations += [*made, Equation(name, tuple(pieces))] if mine else [equation]
+    return replace(system, tensors=(*system.tensors, *tensors), equations=tuple(equations))

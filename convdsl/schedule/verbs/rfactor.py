@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from convdsl.ir.equation import Equation, Piece
+from convdsl.ir.equation import Piece
 from convdsl.ir.expr import Reduce
 from convdsl.passes.phases import the_reduction
 from convdsl.passes.rfactor import is_box, rfactor_equations
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
-from convdsl.schedule.verbs.relations import main_piece, refuse_relation
+from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_made
 from convdsl.schedule.verbs.split import MOST
 from convdsl.schedule.words import Words
 
@@ -73,14 +73,7 @@ class Rfactor(Step):
         tensor, blocks, rest = rfactor_equations(
             self.name, self.part, pieces[0], reduction, self.variable, self.length
         )
-        equations: list[Equation] = []
-        for equation in state.system.equations:
-            if equation.tensor == self.equation:
-                equations.append(blocks)
-                equation = replace(equation, pieces=(rest, *pieces[1:]))
-            equations.append(equation)
-        tensors = (*state.system.tensors, tensor)
-        system = replace(state.system, tensors=tensors, equations=tuple(equations))
+        system = with_made(state.system, self.equation, [tensor], [blocks], (rest, *pieces[1:]))
         return replace(state, system=system)
 
     def _reduction(self, piece: Piece) -> Reduce:

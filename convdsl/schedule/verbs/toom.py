@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, NoReturn, Self
 
-from convdsl.ir.equation import Equation, Piece
+from convdsl.ir.equation import Piece
 from convdsl.ir.expr import loads
 from convdsl.ir.index import Index, const
 from convdsl.ir.text_expr import pred_text
@@ -19,7 +19,7 @@ from convdsl.schedule.nest import unsolved
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.state import State
 from convdsl.schedule.step import Step, why_not_new
-from convdsl.schedule.verbs.relations import main_piece, refuse_relation
+from convdsl.schedule.verbs.relations import main_piece, refuse_relation, with_made
 from convdsl.schedule.words import Words
 
 
@@ -94,13 +94,7 @@ class Toom(Step):
         tensors, made, result = toom_equations(
             found, self.results, NewNames(*self.tensors, *self.loops, (a, b, g))
         )
-        equations: list[Equation] = []
-        for equation in system.equations:
-            if equation.tensor == self.equation:
-                equations += made
-                equation = replace(equation, pieces=(result, *pieces[1:]))
-            equations.append(equation)
-        system = replace(system, tensors=(*system.tensors, *tensors), equations=tuple(equations))
+        system = with_made(system, self.equation, tensors, made, (result, *pieces[1:]))
         return replace(state, system=system)
 
     def _filter(self, piece: Piece) -> Filter:

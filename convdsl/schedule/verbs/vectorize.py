@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from convdsl.ir.loop import LANES
 from convdsl.schedule.nest import Nest
 from convdsl.schedule.show import shown_names
 from convdsl.schedule.step import LoopStep
 from convdsl.schedule.words import Words
-
-LANES = 4
 
 
 @dataclass(frozen=True, slots=True)
